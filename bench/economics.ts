@@ -15,7 +15,7 @@ import {
   planPrune,
   rollingSummary,
 } from "sessile/compaction";
-import { costOf, sessionCost } from "sessile/cost";
+import { sessionCost, usageCost } from "sessile/cost";
 import { estimateImageTokens, estimateResourceTokens, type ImageFamily } from "sessile/estimate";
 import { geminiContents } from "sessile/gemini";
 import { sessionMemory } from "sessile/memory";
@@ -239,12 +239,12 @@ async function run(
     const usages = caches.map((each) => {
       const { prompt, readBytes } = each.cache.send(now, at);
       const usage: Usage = { ...prompt, output };
-      each.dollars += costOf(usage, provider)?.total ?? Number.NaN;
+      each.dollars += usageCost(usage, provider)?.total ?? Number.NaN;
       each.readBytes += readBytes;
       return usage;
     });
     const input = now.reduce((sum, { tokens }) => sum + tokens, 0);
-    sums.uncached += costOf({ input, output, cacheRead: 0, cacheWrite: 0 }, provider)?.total ?? Number.NaN;
+    sums.uncached += usageCost({ input, output, cacheRead: 0, cacheWrite: 0 }, provider)?.total ?? Number.NaN;
     sums.bytes += bytesOf(now);
     sums.prefixBytes += bytesOf(now.slice(0, shared));
     const { provider: name, model } = provider;

@@ -52,7 +52,7 @@ const targets: Readonly<Record<string, Target<object>>> = {
   acpPrompt: acpPrompt({ capabilities: { image: true, embeddedContext: true } }),
   claudeAgentMessages: claudeAgentMessages(),
   // Codex reads images from files.
-  codexExec: codexExec({ pathOf: ({ resource }) => resource && `/blobs/${resource.contentSha256}` }),
+  codexExec: codexExec({ imagePath: ({ resource }) => resource && `/blobs/${resource.contentSha256}` }),
 };
 
 const dir = await mkdtemp(join(tmpdir(), "sessile-providers-"));

@@ -8,7 +8,7 @@ import {
   shouldCompact as piShouldCompact,
 } from "@mariozechner/pi-coding-agent";
 import fc from "fast-check";
-import { type ContextItem, type ContextMessage, contextOf, parseSession } from "sessile";
+import { type ContextItem, type ContextMessage, contextFrom, parseSession } from "sessile";
 import {
   contextTokens,
   findCutPoint,
@@ -203,7 +203,7 @@ describe("tokens", () => {
           usage,
           timestamp: 0,
         };
-        expect(contextTokens(contextOf([message]))).toBe(calculateContextTokens({ ...usage, cost }));
+        expect(contextTokens(contextFrom([message]))).toBe(calculateContextTokens({ ...usage, cost }));
       }),
     );
   });
@@ -227,7 +227,7 @@ describe("tokens", () => {
       { length: 300 },
       () => ({ role: "user", content: "x".repeat(1600), timestamp: 1 }) as const,
     );
-    const context = contextOf(talk);
+    const context = contextFrom(talk);
     const budget = { window: 100_000, tokens: 83_617, estimate: estimateAsPi };
     const [ours, theirs] = [rollingSummary(), rollingSummary(DEFAULT_COMPACTION_SETTINGS)];
     expect(ours.limit?.(100_000)).toBe(theirs.limit?.(100_000));

@@ -4,7 +4,7 @@ import {
   streamOpenAIResponses,
 } from "@mariozechner/pi-ai";
 import OpenAI from "openai";
-import { type AssistantMessage, contextOf, project, toolCalls, toolResult, userMessage } from "sessile";
+import { type AssistantMessage, contextFrom, project, toolCalls, toolResult, userMessage } from "sessile";
 import { openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
 import { expect, test } from "vitest";
 import { responsesCallsReply, responsesReply } from "../../test/support/providers/openai/replies.js";
@@ -26,7 +26,7 @@ const modelAt = (url: string): Model<"openai-responses"> => ({
   maxTokens: 4096,
 });
 
-type Message = Parameters<typeof contextOf>[0][number];
+type Message = Parameters<typeof contextFrom>[0][number];
 
 const answers = (message: AssistantMessage): readonly Message[] => [
   message,
@@ -57,7 +57,7 @@ test("each goes on with what the other stored of a conversation by Responses, id
   const messages = [userMessage("Go"), ...answers(byPi as AssistantMessage)];
 
   const client = new OpenAI({ apiKey: "none", baseURL: `${server.url}/v1`, maxRetries: 0 });
-  const { value, losses } = await project(contextOf(messages), openaiResponses({ model: id }));
+  const { value, losses } = await project(contextFrom(messages), openaiResponses({ model: id }));
   // The client that pi brings is older than some items of this value.
   const input = value.input as unknown as OpenAI.Responses.ResponseInput;
   const reply = await client.responses.create({ model: id, store: false, input });

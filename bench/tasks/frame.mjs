@@ -9,7 +9,7 @@ const { checkFrame, receiveMessage } = await import(`${built}/tether.js`);
 /** @type {typeof import("sessile/node")} */
 const { fileBlobStore } = await import(`${built}/node.js`);
 /** @type {typeof import("sessile")} */
-const { contextOf } = await import(`${built}/index.js`);
+const { contextFrom } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile")} */
 const { project, toBody } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile/anthropic")} */
@@ -23,7 +23,7 @@ async function carry(frame, dir) {
   if (checked.kind !== "userMessage") throw new Error(`expected a message, got ${checked.kind}`);
   const blobs = fileBlobStore({ dir });
   const message = await receiveMessage(checked, { blobs });
-  const projection = await project(contextOf([message]), target, { blobs });
+  const projection = await project(contextFrom([message]), target, { blobs });
   if (projection.losses.length > 0) throw new Error(JSON.stringify(projection.losses));
   return { message, pieces: [...toBody(projection, { max_tokens: 1000 })] };
 }

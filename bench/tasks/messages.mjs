@@ -9,13 +9,13 @@ const { project, toBody } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile/anthropic")} */
 const { anthropicMessages } = await import(`${built}/anthropic.js`);
 /** @type {typeof import("sessile")} */
-const { contextOf } = await import(`${built}/index.js`);
+const { contextFrom } = await import(`${built}/index.js`);
 
 const model = "claude-opus-5-5";
 
 /** @param {readonly import("sessile").Message[]} messages */
 const requestOf = async (messages) => {
-  const projection = await project(contextOf(messages), anthropicMessages({ model }));
+  const projection = await project(contextFrom(messages), anthropicMessages({ model }));
   return Buffer.concat([...toBody(projection, { model, max_tokens: 4096 })]);
 };
 

@@ -11,7 +11,7 @@ export async function projectImages(built, images) {
   /** @type {typeof import("sessile/anthropic")} */
   const { anthropicMessages } = await import(`${built}/anthropic.js`);
   /** @type {typeof import("sessile")} */
-  const { contextOf, userMessage } = await import(`${built}/index.js`);
+  const { contextFrom, userMessage } = await import(`${built}/index.js`);
   /** @type {typeof import("sessile/limits")} */
   const { limitProfiles } = await import(`${built}/limits.js`);
   const stored = images.map((bytes, at) => {
@@ -34,7 +34,7 @@ export async function projectImages(built, images) {
   const { anthropic } = limitProfiles;
   const profile = { ...anthropic, rows: anthropic.rows.filter(({ rule }) => rule !== "bodyBytes") };
   return project(
-    contextOf([userMessage("What is wrong here?", ...stored)]),
+    contextFrom([userMessage("What is wrong here?", ...stored)]),
     anthropicMessages({ model: "claude-opus-5-5", profile }),
     { blobs: { get: async (ref) => payloads.get(ref) ?? new Uint8Array() } },
   );

@@ -1,7 +1,7 @@
 /** Which agent wrote a file: by its first records, else by its path. */
 
 import { parseCutJson } from "./shared/cut-json.js";
-import { type ForeignObject, objectOf } from "./shared/values.js";
+import { type ForeignObject, readObject } from "./shared/values.js";
 import { agents } from "./table.js";
 import type { DetectedSession } from "./types.js";
 
@@ -39,12 +39,12 @@ function* headRecords(head: Uint8Array): Generator<ForeignObject> {
   const lines = text.split("\n", maxRecords + 1);
   let found = 0;
   for (const line of lines.slice(0, maxRecords)) {
-    const value = objectOf(parseCutJson(line));
+    const value = readObject(parseCutJson(line));
     // The first line of an object that is printed over several lines has no member.
     if (value === undefined || Object.keys(value).length === 0) continue;
     found++;
     yield value;
   }
-  const whole = found === 0 || lines.length > 1 ? objectOf(parseCutJson(text)) : undefined;
+  const whole = found === 0 || lines.length > 1 ? readObject(parseCutJson(text)) : undefined;
   if (whole !== undefined) yield whole;
 }

@@ -18,7 +18,7 @@ export interface EditedPath {
 export const removedType = "sessile.removed";
 
 /** The custom entry in place of an entry. */
-export function placeholderOf({ id, parentId, timestamp }: AnyEntry): SessionEntry {
+export function entryPlaceholder({ id, parentId, timestamp }: AnyEntry): SessionEntry {
   return { type: "custom", id, parentId, timestamp, customType: removedType };
 }
 
@@ -38,7 +38,7 @@ export function editedPath(path: readonly AnyEntry[]): EditedPath {
   const edited: string[] = [];
   for (const entry of path) {
     if (entry.type === "unknown" || isChange(entry)) {
-      out.push(placeholderOf(entry));
+      out.push(entryPlaceholder(entry));
       continue;
     }
     if (entry.type === "compaction" && removed.has(entry.id)) {
@@ -53,7 +53,7 @@ export function editedPath(path: readonly AnyEntry[]): EditedPath {
     const item = items.get(entry.id);
     if (item === undefined) {
       if (entry.type !== "branch_summary" || entry.summary !== "") edited.push(entry.id);
-      out.push(placeholderOf(entry));
+      out.push(entryPlaceholder(entry));
       continue;
     }
     if (item.edited === true) edited.push(entry.id);
@@ -90,15 +90,15 @@ export function editedEntry(entry: AnyEntry, changes: readonly AnyEntry[]): Sess
  * it.
  */
 function itemsById(path: readonly AnyEntry[]): ReadonlyMap<string, ContextItem> {
-  const whole = path.map((entry) => (entry.type === "compaction" ? placeholderOf(entry) : entry));
-  const items = new Map(itemsOf(whole).map((item) => [item.entryId, item]));
+  const whole = path.map((entry) => (entry.type === "compaction" ? entryPlaceholder(entry) : entry));
+  const items = new Map(itemsByPath(whole).map((item) => [item.entryId, item]));
   const isCompacted = path.some(({ type }) => type === "compaction");
   if (isCompacted && path.some(({ type }) => type === "context_edit"))
-    for (const item of itemsOf(path)) items.set(item.entryId, item);
+    for (const item of itemsByPath(path)) items.set(item.entryId, item);
   return items;
 }
 
-function itemsOf(path: readonly AnyEntry[]): readonly ContextItem[] {
+function itemsByPath(path: readonly AnyEntry[]): readonly ContextItem[] {
   const byId = new Map(path.map((entry) => [entry.id, entry]));
   const leafId = path.at(-1)?.id ?? null;
   return buildSessionContext({ tree: new SessionTree(path), leafId, entry: (id) => byId.get(id) }).items;

@@ -5,8 +5,8 @@ import { copyJson } from "../core/json.js";
 import { defaultLimits, entryProblem, formatVersion, jsonProblem } from "../log/internal.js";
 import type { SessionEntry, SessionHeader } from "../session/index.js";
 import { EntryHash } from "./shared/entry-hash.js";
-import { digestOf, sessionIdOf, uuidOfDigest } from "./shared/ids.js";
-import { millisecondsOf, textOf } from "./shared/values.js";
+import { derivedSessionId, textDigest, uuidOfDigest } from "./shared/ids.js";
+import { readMilliseconds, readText } from "./shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignFormatName, ImportFindingCode } from "./types.js";
 
 /** The arguments of {@link EntryBuilder.add} beside the draft. */
@@ -44,10 +44,10 @@ export class SessionEntries implements EntryBuilder {
 
   constructor(init: BuilderInit) {
     this.#init = init;
-    this.#foreignId = textOf(init.id) ?? "";
+    this.#foreignId = readText(init.id) ?? "";
     this.#hash = new EntryHash(init.format, this.#foreignId);
-    this.sessionId = sessionIdOf(init.format, this.#foreignId);
-    this.#created = millisecondsOf(init.timestamp);
+    this.sessionId = derivedSessionId(init.format, this.#foreignId);
+    this.#created = readMilliseconds(init.timestamp);
   }
 
   get last(): string | null {
@@ -55,11 +55,11 @@ export class SessionEntries implements EntryBuilder {
   }
 
   time(timestamp: unknown): number {
-    return millisecondsOf(timestamp) ?? this.#time ?? this.#created ?? 0;
+    return readMilliseconds(timestamp) ?? this.#time ?? this.#created ?? 0;
   }
 
-  idOf(recordId: string, part: string | number = ""): string | undefined {
-    return part === "" ? this.#byRecord.get(recordId) : this.#byPart.get(keyOf(recordId, part));
+  idByRecordId(recordId: string, part: string | number = ""): string | undefined {
+    return part === "" ? this.#byRecord.get(recordId) : this.#byPart.get(keyByRecordId(recordId, part));
   }
 
   has(entryId: string): boolean {
@@ -71,14 +71,14 @@ export class SessionEntries implements EntryBuilder {
   }
 
   add(draft: DraftEntry, place: Place): string {
-    const known = this.idOf(place.recordId, place.part);
+    const known = this.idByRecordId(place.recordId, place.part);
     if (known !== undefined) return known;
     const { recordId, part = "" } = place;
-    const parentId = this.#parentOf(place);
+    const parentId = this.#placeParent(place);
     // A later import of a grown file gives other ids to the changed entries and all after them.
     const id = this.#isFree(place.id)
       ? place.id
-      : this.#newId([recordId, String(part), parentId ?? ""], contentOf(draft));
+      : this.#newId([recordId, String(part), parentId ?? ""], draftContent(draft));
     this.#register(id, recordId, part);
     const entry = this.#placed(draft, id, parentId, place.timestamp);
     this.#entries.push(entry);
@@ -89,7 +89,7 @@ export class SessionEntries implements EntryBuilder {
   /** Adds an unmapped line, on a branch of such lines. */
   addLine(data: { readonly file: string; readonly line: number; readonly text: string }): void {
     const recordId = `${data.file}\0${data.line}`;
-    if (this.idOf(recordId, "line") !== undefined) return;
+    if (this.idByRecordId(recordId, "line") !== undefined) return;
     const id = this.#newId([recordId, "line"]);
     this.#register(id, recordId, "line");
     const draft: DraftEntry = { type: "custom", customType: "sessile.foreign_line", data };
@@ -120,16 +120,16 @@ export class SessionEntries implements EntryBuilder {
   } {
     const { cwd, parentSession, format } = this.#init;
     const created = this.#created ?? 0;
-    const parent = textOf(parentSession);
+    const parent = readText(parentSession);
     const header: SessionHeader = {
       type: "session",
       version: formatVersion,
       id: this.sessionId,
       timestamp: new Date(created).toISOString(),
-      cwd: cwdOf(cwd),
+      cwd: readCwd(cwd),
       ...(parent === undefined || parent === ""
         ? {}
-        : { parentSession: isName(parent) ? parent : sessionIdOf(format, parent) }),
+        : { parentSession: isName(parent) ? parent : derivedSessionId(format, parent) }),
       sessile: 1,
     };
     return { header, entries: this.#entries, leafId: this.#leaf === undefined ? this.#last : this.#leaf };
@@ -138,7 +138,7 @@ export class SessionEntries implements EntryBuilder {
   #register(id: string, recordId: string, part: string | number): void {
     this.#ids.add(id);
     if (part === "") this.#byRecord.set(recordId, id);
-    else this.#byPart.set(keyOf(recordId, part), id);
+    else this.#byPart.set(keyByRecordId(recordId, part), id);
   }
 
   #isFree(id: string | undefined): id is string {
@@ -146,15 +146,15 @@ export class SessionEntries implements EntryBuilder {
   }
 
   #newId(texts: readonly string[], content?: DraftEntry): string {
-    let id = this.#hash.idOf(texts, content);
+    let id = this.#hash.textId(texts, content);
     if (!this.#ids.has(id)) return id;
     // A record may carry the id that another one would get.
-    let next = digestOf(this.#init.format, this.#foreignId, ...texts, id);
-    for (; this.#ids.has(id); next = digestOf(next)) id = uuidOfDigest(next);
+    let next = textDigest(this.#init.format, this.#foreignId, ...texts, id);
+    for (; this.#ids.has(id); next = textDigest(next)) id = uuidOfDigest(next);
     return id;
   }
 
-  #parentOf({ parentId, recordId }: Place): string | null {
+  #placeParent({ parentId, recordId }: Place): string | null {
     if (parentId === undefined) return this.#last;
     if (parentId === null || parentId === this.#last || this.#ids.has(parentId)) return parentId;
     this.#init.find({ code: "missingParent", text: `record ${recordId}: its parent is missing` });
@@ -164,7 +164,7 @@ export class SessionEntries implements EntryBuilder {
   #placed(draft: DraftEntry, id: string, parentId: string | null, timestamp: unknown): SessionEntry {
     const time = this.time(timestamp);
     this.#time = time;
-    this.#created ??= millisecondsOf(timestamp);
+    this.#created ??= readMilliseconds(timestamp);
     const { type, ...fields } = withOwnId(draft, id);
     const place = { id, parentId, timestamp: new Date(time).toISOString() };
     const entry = { type, ...place, ...fields } as SessionEntry;
@@ -182,7 +182,7 @@ export class SessionEntries implements EntryBuilder {
 }
 
 /** The draft of an entry, if it counts: the opening of a harness may be another text after each resume. */
-function contentOf(draft: DraftEntry): DraftEntry | undefined {
+function draftContent(draft: DraftEntry): DraftEntry | undefined {
   const isOpening = draft.type === "custom_message" && draft.customType === "sessile.initial_context";
   return isOpening ? undefined : draft;
 }
@@ -195,11 +195,11 @@ function withOwnId(draft: DraftEntry, id: string): DraftEntry {
 }
 
 /** The directory of a header: text that a path can be. */
-export function cwdOf(value: unknown): string {
-  const cwd = textOf(value);
+export function readCwd(value: unknown): string {
+  const cwd = readText(value);
   return cwd === undefined || cwd === "" || cwd.includes("\0") ? "/" : cwd;
 }
 
-function keyOf(recordId: string, part: string | number): string {
+function keyByRecordId(recordId: string, part: string | number): string {
   return `${recordId}\0${part}`;
 }

@@ -5,7 +5,7 @@ import { type BlobRef, isResource } from "../content/index.js";
 import { describe } from "../core/arguments.js";
 import { decodeBase64, decodeLooseBase64 } from "../core/base64.js";
 import { SessileError } from "../core/errors/index.js";
-import { essenceOf } from "../core/media-types.js";
+import { mediaTypeEssence } from "../core/media-types.js";
 import { isRecord } from "../core/shape.js";
 import { type Session, type SessionEntry, type SessionHeader, SessionTree } from "../session/index.js";
 import { readSlice } from "../session/internal.js";
@@ -13,11 +13,11 @@ import {
   type AnyEntry,
   editedEntry,
   editedPath,
+  entryPlaceholder,
   isChange,
-  placeholderOf,
   removedType,
 } from "./edited-path.js";
-import { outlineOf } from "./outline.js";
+import { entryOutline } from "./outline.js";
 import type { ReportBuilder } from "./report.js";
 import { entryRoles } from "./shared/entry-roles.js";
 import { wellFormed } from "./shared/values.js";
@@ -52,7 +52,7 @@ async function loadOpen(session: Session, leafId: string | null = session.leafId
   const path: AnyEntry[] = [];
   for (let at = 0; at < ids.length; ) {
     const { entries, end } = await readSlice(session, ids, at);
-    for (const entry of entries) if (entry !== undefined) path.push(outlineOf(entry));
+    for (const entry of entries) if (entry !== undefined) path.push(entryOutline(entry));
     at = end;
   }
   const roots: AnyEntry[] = [];
@@ -108,7 +108,9 @@ export function writeSource(
   reportOmissions(session, edited, report);
   const { now = Date.now, modelFor, provider, blobs } = options;
   const outline = path.map((entry) =>
-    wellFormed(entryRoles[entry.type] === "unmapped" || entry.type === "leaf" ? placeholderOf(entry) : entry),
+    wellFormed(
+      entryRoles[entry.type] === "unmapped" || entry.type === "leaf" ? entryPlaceholder(entry) : entry,
+    ),
   );
   return {
     header: wellFormed(session.header),
@@ -210,7 +212,7 @@ function mediaReader(blobs: BlobStore | undefined, report: ReportBuilder): Write
     if (block.type === "image") {
       const data = typeof block.data === "string" ? block.data : "";
       const bytes = decodeBase64(data) ?? decodeLooseBase64(data);
-      if (bytes !== undefined) return { bytes, mediaType: essenceOf(String(block.mimeType)) };
+      if (bytes !== undefined) return { bytes, mediaType: mediaTypeEssence(String(block.mimeType)) };
       return missing(entryId, "an image whose data is not base64");
     }
     const resource = block.type === "text" ? block.resource : block;

@@ -50,13 +50,13 @@ async function delivered(
   write: ExportOptions["write"],
 ): Promise<ExportedSession["files"]> {
   if (write === undefined) return collectFiles(files);
-  for (const { path, bytes } of files) await write({ path, bytes: chunksOf(bytes) });
+  for (const { path, bytes } of files) await write({ path, bytes: readChunks(bytes) });
   return [];
 }
 
 const chunkBytes = 1024 * 1024;
 
-async function* chunksOf(bytes: ForeignFile["bytes"]): AsyncGenerator<Uint8Array, void, undefined> {
+async function* readChunks(bytes: ForeignFile["bytes"]): AsyncGenerator<Uint8Array, void, undefined> {
   if (!(bytes instanceof Uint8Array)) yield* bytes;
   else for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
 }

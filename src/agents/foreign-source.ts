@@ -6,11 +6,11 @@ import { parseLine, withoutStrayBytes } from "../log/internal.js";
 import { SessionEntries } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
 import type { ReportBuilder } from "./report.js";
-import { uuidOf } from "./shared/ids.js";
-import { formOf, maxLineDepth, readLines } from "./shared/lines.js";
+import { textUuid } from "./shared/ids.js";
+import { formByPath, maxLineDepth, readLines } from "./shared/lines.js";
 import { redacted } from "./shared/redact.js";
 import { withWriteAheadLog } from "./shared/sqlite-log.js";
-import { textOf } from "./shared/values.js";
+import { readText } from "./shared/values.js";
 import type {
   EntryBuilder,
   ForeignFormatName,
@@ -55,7 +55,7 @@ export class Source implements ForeignSource {
     const { files, instructions } = init;
     const readable = files.filter(({ bytes }) => bytes !== undefined);
     this.files = readable.map(({ path, modified, bytes, kind }) => {
-      const form = kind === "text" ? formOf(path, bytes ?? new Uint8Array()) : undefined;
+      const form = kind === "text" ? formByPath(path, bytes ?? new Uint8Array()) : undefined;
       return {
         path,
         ...(modified === undefined ? {} : { modified }),
@@ -166,10 +166,10 @@ export class Source implements ForeignSource {
   }
 
   session(init: Parameters<ForeignSource["session"]>[0]): EntryBuilder {
-    const id = textOf(init.id) ?? "";
+    const id = readText(init.id) ?? "";
     const known = this.#sessions.get(id);
     if (known !== undefined) return known;
-    this.agentVersion ??= textOf(init.agentVersion);
+    this.agentVersion ??= readText(init.agentVersion);
     const builder = new SessionEntries({
       ...init,
       id: this.#sharedId(id),
@@ -185,7 +185,7 @@ export class Source implements ForeignSource {
   /** An id of a session, which may be the name of a file; a digest of it if it has a secret. */
   #sharedId(id: string): string {
     const { redact, format } = this.#init;
-    return redact === undefined || redact(id) === id ? id : uuidOf(format, id);
+    return redact === undefined || redact(id) === id ? id : textUuid(format, id);
   }
 
   /** Reports the unmapped records: one finding a type. */

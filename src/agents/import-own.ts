@@ -3,12 +3,12 @@
 import { copyJson } from "../core/json.js";
 import { defaultLimits, formatVersion, jsonProblem } from "../log/internal.js";
 import { type ParsedSession, parseSession, type SessionEntry } from "../session/index.js";
-import { cwdOf } from "./entry-builder.js";
+import { readCwd } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
 import type { ReportBuilder } from "./report.js";
-import { sessionIdOf } from "./shared/ids.js";
+import { derivedSessionId } from "./shared/ids.js";
 import { redacted } from "./shared/redact.js";
-import { millisecondsOf } from "./shared/values.js";
+import { readMilliseconds } from "./shared/values.js";
 import type { DetectedSession, ImportedSession, Redaction } from "./types.js";
 
 /** Imports the first file. Entries of unknown types become custom entries with their lines. */
@@ -49,15 +49,15 @@ export function importOwn(
   });
   const { header } = parsed;
   const shared = (text: unknown) => (redact === undefined ? text : redacted(text, redact));
-  const id = sessionIdOf(detected.format, String(shared(header?.id ?? path)));
+  const id = derivedSessionId(detected.format, String(shared(header?.id ?? path)));
   return {
     header: {
       ...(header?.parentSession === undefined ? {} : { parentSession: String(shared(header.parentSession)) }),
       type: "session",
       version: formatVersion,
       id,
-      timestamp: new Date(millisecondsOf(header?.timestamp) ?? 0).toISOString(),
-      cwd: cwdOf(shared(header?.cwd)),
+      timestamp: new Date(readMilliseconds(header?.timestamp) ?? 0).toISOString(),
+      cwd: readCwd(shared(header?.cwd)),
       sessile: 1,
     },
     entries: parentsFirst(redact === undefined ? entries : (redacted(entries, redact) as SessionEntry[])),

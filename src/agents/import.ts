@@ -11,7 +11,7 @@ import { Source } from "./foreign-source.js";
 import { importOwn } from "./import-own.js";
 import { type LoadedFile, loadFiles } from "./load-files.js";
 import { ReportBuilder } from "./report.js";
-import { digestOf } from "./shared/ids.js";
+import { textDigest } from "./shared/ids.js";
 import { agentRow, isOwnAgent } from "./table.js";
 import type { DetectedSession, ForeignFile, ForeignFormat, ImportedSession, ImportOptions } from "./types.js";
 
@@ -44,11 +44,11 @@ export async function importSession(
   const { redact } = options;
   const maxLineBytes = integerOption("maxLineBytes", options.maxLineBytes, defaultMaxLineBytes, 1024);
   const maxBytes = integerOption("maxBytes", options.maxBytes, defaultMaxBytes, 1024);
-  const keep = keepOf(options);
+  const keep = readKeep(options);
   const report = new ReportBuilder(redact);
   const claimed = files.filter(({ unclaimed }) => unclaimed !== true);
   const loaded = await loadFiles(claimed, maxBytes, options, report);
-  const { format, detected } = formatOf(loaded, options.from);
+  const { format, detected } = fileFormat(loaded, options.from);
   if (format === undefined) {
     if (detected === undefined) throw unknownError(files);
     return importOwn(loaded, detected, { report, maxLineBytes, redact });
@@ -84,7 +84,7 @@ export async function importSession(
     };
     main.addForeign(
       data,
-      kept.map(({ path, sha256 }) => digestOf(path, sha256)),
+      kept.map(({ path, sha256 }) => textDigest(path, sha256)),
     );
     if (exact) report.keepAll();
   }
@@ -98,7 +98,7 @@ export async function importSession(
   return { ...(first as ImportedSession), children: rest };
 }
 
-function keepOf(options: ImportOptions): "blob" | "lines" | "none" {
+function readKeep(options: ImportOptions): "blob" | "lines" | "none" {
   if (options.blobs !== undefined && typeof options.blobs?.put !== "function")
     throw new TypeError(`blobs: expected a blob store, got ${describe(options.blobs)}`);
   if (options.redact !== undefined && typeof options.redact !== "function")
@@ -111,7 +111,7 @@ function keepOf(options: ImportOptions): "blob" | "lines" | "none" {
 }
 
 /** The format to read, or the detected one of this library's family, which needs none. */
-function formatOf(
+function fileFormat(
   files: readonly LoadedFile[],
   from: ImportOptions["from"],
 ): { readonly format: ForeignFormat | undefined; readonly detected: DetectedSession | undefined } {
@@ -178,7 +178,7 @@ async function keptFiles(
         : await blobs.put(stored, signal === undefined ? {} : { signal }).catch(ignoreTooLarge);
     // The store has mostly made the digest already.
     const named = isBlobRef(stat?.ref) && stat.ref.startsWith(sha256Prefix) ? stat.ref : undefined;
-    const sha256 = named?.slice(sha256Prefix.length) ?? (await sha256Of(stored));
+    const sha256 = named?.slice(sha256Prefix.length) ?? (await readSha256(stored));
     const row = { path, bytes: stored.length, sha256 };
     kept.push(stat === undefined ? row : { ...row, blob: stat.ref });
   }
@@ -190,7 +190,7 @@ function ignoreTooLarge(error: unknown): undefined {
 }
 
 /** By the platform, where it has a digest: thirty times as fast. */
-export async function sha256Of(bytes: Uint8Array): Promise<string> {
+export async function readSha256(bytes: Uint8Array): Promise<string> {
   const subtle = globalThis.crypto?.subtle;
   if (subtle === undefined) return digest(bytes).slice(sha256Prefix.length);
   return toHex(new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)));
@@ -205,7 +205,7 @@ async function externalized(
   const out: SessionEntry[] = [];
   for (const entry of entries) {
     let count = 0;
-    const newId = () => `res_${digestOf(entry.id, String(count++)).slice(0, 16)}`;
+    const newId = () => `res_${textDigest(entry.id, String(count++)).slice(0, 16)}`;
     out.push((await externalizeEntry(entry, { blobs, newId, signal, source: "import" })).entry);
   }
   return out;

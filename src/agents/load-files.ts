@@ -27,7 +27,7 @@ export async function loadFiles(
   let left = maxBytes;
   for (const file of files) {
     options.signal?.throwIfAborted();
-    const path = pathOf(file);
+    const path = filePath(file);
     if (loaded.has(path)) throw new TypeError(`files: two of them have the path ${describe(path)}`);
     const stored = await collect(file.bytes, left, options.signal);
     if (stored === undefined) {
@@ -42,7 +42,7 @@ export async function loadFiles(
   return [...loaded.values()];
 }
 
-function pathOf(file: ForeignFile): string {
+function filePath(file: ForeignFile): string {
   if (typeof file?.path === "string" && file.path !== "") return file.path;
   throw new TypeError(`files: expected a path and bytes, got ${describe(file?.path)} for a path`);
 }

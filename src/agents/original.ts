@@ -5,9 +5,9 @@ import { collectBytes } from "../core/bytes.js";
 import type { SessionEntry } from "../session/index.js";
 import { removedType } from "./edited-path.js";
 import { blobBytes, type LoadedSession } from "./export-source.js";
-import { importSession, sha256Of } from "./import.js";
+import { importSession, readSha256 } from "./import.js";
 import { isFileName } from "./shared/ids.js";
-import { objectOf, textOf, wellFormed } from "./shared/values.js";
+import { readObject, readText, wellFormed } from "./shared/values.js";
 import { agentRow } from "./table.js";
 import type { ExportedSession, ExportOptions, ForeignFile, ImportedSession, WriteSource } from "./types.js";
 
@@ -28,7 +28,7 @@ export async function readOriginal(
   const files: { path: string; bytes: Uint8Array }[] = [];
   for (const { path, sha256, blob } of data?.files ?? []) {
     const bytes = isBlobRef(blob) && isInside(path) ? await blobBytes(blob, options.blobs) : undefined;
-    if (path === undefined || bytes === undefined || (await sha256Of(bytes)) !== sha256) return undefined;
+    if (path === undefined || bytes === undefined || (await readSha256(bytes)) !== sha256) return undefined;
     files.push({ path, bytes });
   }
   if (data === undefined || files.length === 0) return undefined;
@@ -54,13 +54,13 @@ function isInside(path: string | undefined): boolean {
 function newestForeign({ roots }: LoadedSession, agent: string) {
   for (const entry of roots.toReversed()) {
     if (entry.type !== "custom" || entry.customType !== "sessile.foreign") continue;
-    const data = objectOf(entry.data);
+    const data = readObject(entry.data);
     if (data?.v !== 1 || data.agent !== agent || !Array.isArray(data.files)) return undefined;
     const files = data.files.map((file: unknown) => {
-      const { path, sha256, blob } = objectOf(file) ?? {};
-      return { path: textOf(path), sha256, blob };
+      const { path, sha256, blob } = readObject(file) ?? {};
+      return { path: readText(path), sha256, blob };
     });
-    return { files, instructions: data.instructions === true, session: textOf(data.session) };
+    return { files, instructions: data.instructions === true, session: readText(data.session) };
   }
   return undefined;
 }

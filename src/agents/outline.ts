@@ -17,7 +17,7 @@ const naming = /^(?:id|retain|type|role|name|toolName|customType|provider|model|
 const unread = new Set(["arguments", "details"]);
 
 /** A copy of an entry that holds no long text, nor a part of its memory. */
-export function outlineOf<T extends AnyEntry>(entry: T): T {
+export function entryOutline<T extends AnyEntry>(entry: T): T {
   const isRead = entry.type !== "custom" || entry.customType === "sessile.subagent";
   return cut(isRead ? entry : { ...entry, data: {} }) as T;
 }

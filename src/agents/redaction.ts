@@ -36,7 +36,7 @@ export function secretRedaction(
   rules: readonly (SecretRule | RegExp | string)[] = commonSecrets,
 ): SecretRedaction {
   if (!Array.isArray(rules)) throw new TypeError(`rules: expected a list, got ${describe(rules)}`);
-  const chosen = rules.map(ruleOf);
+  const chosen = rules.map(readRule);
   const find = secretFinder(chosen);
   const counts = new Map<string, number>();
   const redact = (text: string): string => {
@@ -56,7 +56,7 @@ export function secretRedaction(
   return Object.defineProperties(redact, members) as SecretRedaction;
 }
 
-function ruleOf(rule: SecretRule | RegExp | string, index: number): SecretRule {
+function readRule(rule: SecretRule | RegExp | string, index: number): SecretRule {
   if (rule instanceof RegExp) return patternRule("custom", rule, "of the caller");
   if (typeof rule === "string") {
     const named = known.get(rule);

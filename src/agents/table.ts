@@ -9,8 +9,8 @@ import { geminiAgent } from "./gemini-cli/agent.js";
 import { kimiAgent } from "./kimi-code/agent.js";
 import { opencodeAgent } from "./opencode/agent.js";
 import { qwenAgent } from "./qwen-code/agent.js";
-import { firstOf, lastRecords, recordsOf, textIn } from "./shared/describe.js";
-import { type ForeignObject, millisecondsOf, objectOf, textOf } from "./shared/values.js";
+import { lastRecords, readRecords, recordFirst, textIn } from "./shared/describe.js";
+import { type ForeignObject, readMilliseconds, readObject, readText } from "./shared/values.js";
 import type { AgentDescription, AgentRow, AgentWindows, ForeignFormat, ForeignFormatName } from "./types.js";
 
 /** This library: a store has no common place. */
@@ -77,18 +77,18 @@ function describeOwn(
   windows: AgentWindows,
   isOf: (header: ForeignObject) => boolean,
 ): AgentDescription | undefined {
-  const records = [...recordsOf(windows.head)];
+  const records = [...readRecords(windows.head)];
   const [header] = records;
-  const id = textOf(header?.id);
+  const id = readText(header?.id);
   if (header?.type !== "session" || id === undefined || !isOf(header)) return undefined;
   const isInfo = (record: ForeignObject) => (record.type === "session_info" ? record : undefined);
-  const info = firstOf(lastRecords(windows, ['"session_info"']), isInfo) ?? firstOf(records, isInfo);
-  const question = records.find(({ message }) => objectOf(message)?.role === "user");
+  const info = recordFirst(lastRecords(windows, ['"session_info"']), isInfo) ?? recordFirst(records, isInfo);
+  const question = records.find(({ message }) => readObject(message)?.role === "user");
   return {
     id,
-    cwd: textOf(header.cwd),
-    created: millisecondsOf(header.timestamp),
-    title: textOf(info?.name) ?? textOf(info?.title) ?? textIn(objectOf(question?.message)?.content),
-    parent: textOf(header.parentSession),
+    cwd: readText(header.cwd),
+    created: readMilliseconds(header.timestamp),
+    title: readText(info?.name) ?? readText(info?.title) ?? textIn(readObject(question?.message)?.content),
+    parent: readText(header.parentSession),
   };
 }

@@ -289,7 +289,7 @@ export interface AgentDescription {
   /** The session that this one was forked from, whose file it continues. */
   readonly base?: string | undefined;
   /** The file is a part of another session, and none of its own. */
-  readonly partOf?: string | undefined;
+  readonly readPart?: string | undefined;
 }
 
 /** A session in a database, for a list. Its texts are another program's. */
@@ -401,7 +401,7 @@ export interface EntryBuilder {
     },
   ): string;
   /** The id of the entry of a record, if it was added. */
-  idOf(recordId: string, part?: string | number): string | undefined;
+  idByRecordId(recordId: string, part?: string | number): string | undefined;
   /** Whether an entry of this id was added. */
   has(entryId: string): boolean;
   /** The leaf of the result. @default the last entry that was added */

@@ -111,13 +111,13 @@ export async function externalizeEntry<E extends { readonly type: string }>(
   entry: E,
   options: ExternalizeOptions,
 ): Promise<ExternalizedEntry<E>> {
-  const holder = holderOf(entry);
+  const holder = entryHolder(entry);
   if (holder === undefined) return { entry, images: 0, kept: [] };
   assertBlobs(options?.blobs);
   let images = 0;
   const kept: KeptImage[] = [];
   const content: Block[] = [];
-  for (const [index, block] of blocksOf(holder.message).entries()) {
+  for (const [index, block] of messageBlocks(holder.message).entries()) {
     const store = async (data: unknown, mediaType: string): Promise<StoredResource | undefined> => {
       try {
         const bytes = canHaveImages(holder.message) ? decoded(data) : undefined;
@@ -188,7 +188,7 @@ function canHaveImages({ role }: Message): boolean {
 }
 
 /** The blocks of a message. A foreign log may have anything for content, and images in any message. */
-function blocksOf(message: Message): readonly Block[] {
+function messageBlocks(message: Message): readonly Block[] {
   return "content" in message && Array.isArray(message.content) ? message.content : [];
 }
 
@@ -199,7 +199,7 @@ interface MessageHolder {
 }
 
 /** The message that an entry holds, or one made of its blocks; undefined if it has neither. */
-function holderOf(entry: { readonly type: string }): MessageHolder | undefined {
+function entryHolder(entry: { readonly type: string }): MessageHolder | undefined {
   const { type, message, content, replacement, part } = entry as Readonly<Record<string, unknown>>;
   if ((type === "message" || type === "message_update") && isRecord(message))
     return { message: message as unknown as Message, with: (message) => ({ ...entry, message }) };

@@ -11,7 +11,7 @@ import type {
 } from "../content/index.js";
 import { type OpaqueMedium, opaqueMedia, withReferences } from "../content/internal.js";
 import { decodeBase64, decodeLooseBase64 } from "../core/base64.js";
-import { essenceOf } from "../core/media-types.js";
+import { mediaTypeEssence } from "../core/media-types.js";
 import { resourcesIn } from "./resources.js";
 import { identify, recordedFacts } from "./store-resource.js";
 
@@ -100,7 +100,7 @@ function mayHaveInline(message: ContextMessage, roles: InlineRoles): message is 
 function mediumIn({ base64, declared = "" }: OpaqueMedium): InlineImage | undefined {
   const strict = decodeBase64(base64);
   const bytes = strict ?? decodeLooseBase64(base64);
-  return bytes && { bytes, base64: strict && base64, declared: essenceOf(declared) };
+  return bytes && { bytes, base64: strict && base64, declared: mediaTypeEssence(declared) };
 }
 
 function mediumResource(
@@ -154,6 +154,6 @@ function resourceFor(
 
 /** The media type of an image block; `image/png` if it is not one of an image. */
 function declaredImage(mimeType: string): string {
-  const essence = essenceOf(mimeType);
+  const essence = mediaTypeEssence(mimeType);
   return /^image\/[a-z0-9.+-]{1,127}$/.test(essence) ? essence : "image/png";
 }

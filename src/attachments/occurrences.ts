@@ -73,17 +73,17 @@ function amountsBefore(
   context: Pick<Context, "items">,
   found: readonly { readonly resource: Resource; readonly item: number }[],
 ): { readonly before: readonly ReplayAmount[]; readonly all: ReplayAmount } {
-  const turnOf = turnNumbers(context);
+  const readTurn = turnNumbers(context);
   let [tokens, images] = [0, 0];
   const before = found.map(({ resource, item }): ReplayAmount => {
-    const amount = { tokens, images, turns: Math.max(0, (turnOf[item] ?? 0) - 1) };
+    const amount = { tokens, images, turns: Math.max(0, (readTurn[item] ?? 0) - 1) };
     if (isSendable(resource)) {
       tokens += estimateResourceTokens(resource);
       if (resource.kind === "image") images++;
     }
     return amount;
   });
-  return { before, all: { tokens, images, turns: turnOf.at(-1) ?? 0 } };
+  return { before, all: { tokens, images, turns: readTurn.at(-1) ?? 0 } };
 }
 
 /**

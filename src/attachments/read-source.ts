@@ -89,7 +89,7 @@ function readBlock(
         : linkResource(source.uri, {
             resourceId: options.newId(),
             name: nameFrom(source.name),
-            declared: declaredFrom({ mediaType: source.mimeType, size: numberOf(source.size) }),
+            declared: declaredFrom({ mediaType: source.mimeType, size: sizeNumber(source.size) }),
           });
     case "input_image": {
       const { image_url: url } = source;
@@ -138,7 +138,7 @@ async function readFileLink(
   return sourceBytes(file.bytes, {
     name: nameFrom(name) ?? file.name,
     mediaType: mimeType,
-    size: numberOf(size),
+    size: sizeNumber(size),
   });
 }
 
@@ -187,7 +187,7 @@ function remoteUri(uri: unknown): string | undefined {
   }
 }
 
-function numberOf(size: unknown): unknown {
+function sizeNumber(size: unknown): unknown {
   return typeof size === "bigint" ? Number(size) : size;
 }
 

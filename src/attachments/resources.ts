@@ -13,7 +13,7 @@ import {
   type StoredResource,
   type TextBlock,
 } from "../content/index.js";
-import { opaqueMedia, resourcesOf } from "../content/internal.js";
+import { blockResources, opaqueMedia } from "../content/internal.js";
 import { integerOption } from "../core/arguments.js";
 import { SessileError } from "../core/errors/index.js";
 import { isRecord } from "../core/shape.js";
@@ -32,7 +32,7 @@ export function resourceBlocks(message: ContextMessage): readonly ResourceBlock[
   const blocks: ResourceBlock[] = [];
   let at = 0;
   for (const block of message.content) {
-    for (const resource of resourcesOf(block)) blocks.push({ resource, block: at });
+    for (const resource of blockResources(block)) blocks.push({ resource, block: at });
     at++;
   }
   return blocks;
@@ -77,7 +77,7 @@ const unviewable = " (cannot be viewed)";
  *   links and bytes of unknown type. Default false, as stored text such as a summary needs.
  * @example
  * ```ts
- * listResources(resourcesIn(contextOf([userMessage("hi")]))); // ""
+ * listResources(resourcesIn(contextFrom([userMessage("hi")]))); // ""
  * ```
  */
 export function listResources(
@@ -89,9 +89,9 @@ export function listResources(
   if (unique.length === 0) return "";
   const isInviting = options.viewTool === true && unique.some(isSendable);
   const heading = `${listHeading}${isInviting ? invitation : ""}.`;
-  const lineOf = (text: string, of: Resource) => (isInviting && !isSendable(of) ? text + unviewable : text);
-  const full = unique.map((resource) => lineOf(describeResource(resource), resource));
-  const bare = unique.map((resource) => lineOf(`[${resource.resourceId}]`, resource));
+  const textLine = (text: string, of: Resource) => (isInviting && !isSendable(of) ? text + unviewable : text);
+  const full = unique.map((resource) => textLine(describeResource(resource), resource));
+  const bare = unique.map((resource) => textLine(`[${resource.resourceId}]`, resource));
   let length = heading.length + full.reduce((sum, line) => sum + line.length + 1, 0);
   const lines = full.map((line, at) => {
     const short = bare[at] as string;
@@ -245,7 +245,7 @@ function resourcesOfMessage(
  * ```ts
  * const { items } = await session.context();
  * const brief = grantResources(items.map((item) => item.message), [screenshot.resourceId]);
- * const context = contextOf(brief);
+ * const context = contextFrom(brief);
  * ```
  */
 export function grantResources(
@@ -260,7 +260,7 @@ export function grantResources(
     const content = (message.content as AssistantMessage["content"]).map((block) => {
       const isInline =
         block.type === "image" || (block.type === "opaque" && opaqueMedia(block.data).length > 0);
-      const isOpen = resourcesOf(block).every(({ resourceId }) => ids.has(resourceId));
+      const isOpen = blockResources(block).every(({ resourceId }) => ids.has(resourceId));
       return isOpen && !isInline ? block : withheld;
     });
     return { ...shown, content } as ContextMessage;

@@ -144,12 +144,12 @@ export function nameFrom(name: unknown): string | undefined {
 
 /** A name from the path of an http, https or file URL; undefined for other text. */
 export function nameFromUrl(url: unknown): string | undefined {
-  return typeof url === "string" ? nameFrom(lastPartOf(url)) : undefined;
+  return typeof url === "string" ? nameFrom(lastPathPart(url)) : undefined;
 }
 
 const maxUrlLength = 4096;
 
-function lastPartOf(text: string): string | undefined {
+function lastPathPart(text: string): string | undefined {
   if (text.length > maxUrlLength || !URL.canParse(text)) return undefined;
   const { protocol, pathname } = new URL(text);
   if (!/^(?:https?|file):$/.test(protocol)) return undefined;

@@ -14,7 +14,7 @@ import { describe } from "../core/arguments.js";
 import { encodeUtf8 } from "../core/bytes.js";
 import { SessileError } from "../core/errors/index.js";
 import { randomHex8 } from "../core/ids.js";
-import { essenceOf, isSniffedImage } from "../core/media-types.js";
+import { isSniffedImage, mediaTypeEssence } from "../core/media-types.js";
 import { checkSize, type SourceBytes } from "./read-source.js";
 
 /** Default maximum size of one resource, in bytes. */
@@ -97,7 +97,7 @@ export function identify(
  * providers take, such as a TIFF of more than 4 GB, but not a PNG.
  */
 function contradicts(media: Media | undefined, claimed: string | undefined): boolean {
-  const type = essenceOf(claimed ?? "");
+  const type = mediaTypeEssence(claimed ?? "");
   if (/^image\/(?:png|jpeg|gif|webp)$/.test(type)) return true;
   return media !== undefined && isSniffedImage(type);
 }

@@ -117,7 +117,7 @@ export async function collectGarbage(
   const graceMs = integerOption("graceMs", options.graceMs, fortnightMs, 0);
   const trashMs = integerOption("trashMs", options.trashMs, graceMs, 0);
   // Taken before the references are read, so that later puts are younger.
-  const now = await timeOf(options, backend);
+  const now = await collectionTime(options, backend);
   const { roots, marked } = await readMarks(options);
 
   const kept = new Count();
@@ -177,7 +177,7 @@ function mayBeSince(time: number, start: number): boolean {
   return time + (time % 1000 === 0 ? 1000 : 1) > start;
 }
 
-async function timeOf({ now }: CollectOptions, backend: Pick<BlobBackend, "now">): Promise<number> {
+async function collectionTime({ now }: CollectOptions, backend: Pick<BlobBackend, "now">): Promise<number> {
   const time: unknown = now === undefined ? await backend.now() : now();
   // With NaN no blob would be recent.
   if (Number.isFinite(time)) return time as number;

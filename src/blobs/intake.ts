@@ -4,7 +4,7 @@ import type { BlobRef } from "../content/index.js";
 import { describe, integerOption } from "../core/arguments.js";
 import { SessileError } from "../core/errors/index.js";
 import { type Hasher, type HashFunction, refFrom } from "./hash.js";
-import { type DigestAlgorithm, partsOf, refArgument } from "./ref.js";
+import { type DigestAlgorithm, partsByRef, refArgument } from "./ref.js";
 import type { PutOptions } from "./types.js";
 
 /** The conditions for incoming bytes. */
@@ -19,7 +19,7 @@ export interface Conditions {
  * Checks the conditions of a put. Throws TypeError, RangeError; BLOB_TOO_LARGE if the declared size exceeds
  * the maximum.
  */
-export function conditionsOf(options: PutOptions, storeMaxBytes: number): Conditions {
+export function readConditions(options: PutOptions, storeMaxBytes: number): Conditions {
   const maxBytes = Math.min(
     storeMaxBytes,
     integerOption("maxBytes", options.maxBytes, Number.MAX_SAFE_INTEGER, 0),
@@ -46,7 +46,7 @@ export class Intake {
     this.#conditions = conditions;
     this.#hash = hash;
     this.#hasher = hash.create();
-    const declared = conditions.ref === undefined ? hash.name : partsOf(conditions.ref).algorithm;
+    const declared = conditions.ref === undefined ? hash.name : partsByRef(conditions.ref).algorithm;
     if (declared !== hash.name) this.#second = { hash: hashes[declared], hasher: hashes[declared].create() };
   }
 
@@ -82,7 +82,7 @@ export class Intake {
 }
 
 /** Returns a chunk of a source; throws a TypeError that names the actual value. */
-export function chunkOf(value: unknown): Uint8Array {
+export function readChunk(value: unknown): Uint8Array {
   if (value instanceof Uint8Array) return value;
   throw new TypeError(`source: expected chunks that are Uint8Array, got ${describe(value)}`);
 }

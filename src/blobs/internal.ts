@@ -7,4 +7,4 @@ export { type BucketFolder, BucketKeys, prefixArgument } from "./object-keys.js"
 export { shareQuotas } from "./quota.js";
 export { ProcessQuotas } from "./quotas.js";
 export { corruptError } from "./reading.js";
-export { partsOf, refOf } from "./ref.js";
+export { partsByRef, toRef } from "./ref.js";

@@ -46,7 +46,7 @@ function onePartition(now: () => number, partition: (name: string) => BlobBacken
   const stored = new Map<BlobRef, Kept>();
   const trashed = new Map<BlobRef, Kept & { readonly touchedAt: number }>();
 
-  const statOf = (ref: BlobRef): BlobStat | undefined => {
+  const statByRef = (ref: BlobRef): BlobStat | undefined => {
     const kept = stored.get(ref);
     return kept && { ref, size: kept.bytes.length, touchedAt: kept.at };
   };
@@ -54,7 +54,7 @@ function onePartition(now: () => number, partition: (name: string) => BlobBacken
     // A touch shows, also within one tick of the clock.
     const before = stored.get(ref)?.at ?? Number.NEGATIVE_INFINITY;
     stored.set(ref, { bytes, at: Math.max(now(), before + 0.001) });
-    return statOf(ref) as BlobStat;
+    return statByRef(ref) as BlobStat;
   };
   const trash: BlobTrash = {
     async take({ ref, touchedAt }) {
@@ -114,7 +114,7 @@ function onePartition(now: () => number, partition: (name: string) => BlobBacken
       };
     },
     async stat(ref) {
-      return statOf(ref);
+      return statByRef(ref);
     },
     async touch(ref) {
       const kept = stored.get(ref);
@@ -122,7 +122,7 @@ function onePartition(now: () => number, partition: (name: string) => BlobBacken
     },
     async *list() {
       for (const ref of [...stored.keys()]) {
-        const stat = statOf(ref);
+        const stat = statByRef(ref);
         if (stat !== undefined) yield stat;
       }
     },

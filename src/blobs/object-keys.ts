@@ -27,7 +27,7 @@ export function prefixArgument(value: unknown): string {
 export type BucketFolder = "sha256" | "blake3" | "trash" | "quarantine" | "staging";
 
 /** `<algorithm>/<two digits>/<digest>`. */
-function pathOf(ref: BlobRef): string {
+function objectPath(ref: BlobRef): string {
   const [algorithm, hex] = [ref.slice(0, 6), ref.slice(7)];
   return `${algorithm}/${hex.slice(0, 2)}/${hex}`;
 }
@@ -53,17 +53,17 @@ export class BucketKeys {
   }
 
   blob(ref: BlobRef): string {
-    return this.prefix + pathOf(ref);
+    return this.prefix + objectPath(ref);
   }
 
   /** The ref of a blob's key; undefined for a foreign key. */
-  refOf(key: string): BlobRef | undefined {
+  refByKey(key: string): BlobRef | undefined {
     return key.startsWith(this.prefix) ? refOfPath(key.slice(this.prefix.length)) : undefined;
   }
 
   /** Where all copies of a blob in the trash are. */
   trashFolder(ref: BlobRef): string {
-    return `${this.folder("trash")}${pathOf(ref)}/`;
+    return `${this.folder("trash")}${objectPath(ref)}/`;
   }
 
   /**
@@ -75,7 +75,7 @@ export class BucketKeys {
   }
 
   /** What a key in the trash tells; undefined for a foreign key. */
-  trashedOf(key: string): { readonly ref: BlobRef; readonly trashedAt: number } | undefined {
+  trashedRef(key: string): { readonly ref: BlobRef; readonly trashedAt: number } | undefined {
     const folder = this.folder("trash");
     if (!key.startsWith(folder)) return undefined;
     const slash = key.lastIndexOf("/");
@@ -86,7 +86,7 @@ export class BucketKeys {
 
   /** The folder of what was moved to quarantine under a name. */
   quarantineFolder(ref: BlobRef): string {
-    return `${this.folder("quarantine")}${pathOf(ref)}/`;
+    return `${this.folder("quarantine")}${objectPath(ref)}/`;
   }
 
   quarantined(ref: BlobRef): string {

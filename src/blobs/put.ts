@@ -7,7 +7,7 @@ import { concatBytes } from "../core/bytes.js";
 import { SessileError } from "../core/errors/index.js";
 import type { BlobBackend, BlobHints, BlobStat, BlobWriter } from "./backend.js";
 import type { HashFunction } from "./hash.js";
-import { chunkOf, conditionsOf, Intake } from "./intake.js";
+import { Intake, readChunk, readConditions } from "./intake.js";
 import { type Quota, type Reservation, unlimited } from "./quota.js";
 import type { DigestAlgorithm } from "./ref.js";
 import type { PutOptions } from "./types.js";
@@ -65,7 +65,7 @@ class Put {
   constructor(target: PutTarget, options: PutOptions) {
     this.#target = target;
     this.#options = options;
-    this.#intake = new Intake(conditionsOf(options, target.maxBytes), target.hash, target.hashes);
+    this.#intake = new Intake(readConditions(options, target.maxBytes), target.hash, target.hashes);
     this.room = target.quota?.reserve() ?? unlimited;
     const { mediaType, size } = options;
     this.#hints = {
@@ -112,7 +112,7 @@ class Put {
 
   async *#admitted(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
     for await (const value of abortable(source, this.#options.signal)) {
-      const chunk = chunkOf(value);
+      const chunk = readChunk(value);
       this.#intake.admit(chunk.length);
       if (chunk.length > 0) yield chunk;
     }

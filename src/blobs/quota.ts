@@ -37,7 +37,7 @@ export function shareQuotas(backend: BlobBackend, quotas: ProcessQuotas): void {
 }
 
 /** The quotas of a backend in this process. Stores of all partitions share them. */
-function quotasOf(backend: BlobBackend, whole: BlobBackend): ProcessQuotas {
+function backendQuotas(backend: BlobBackend, whole: BlobBackend): ProcessQuotas {
   const known = processQuotas.get(backend) ?? processQuotas.get(whole) ?? new ProcessQuotas();
   if (!processQuotas.has(backend)) processQuotas.set(whole, known);
   return known;
@@ -65,7 +65,7 @@ export class Quota {
   constructor({ backend, whole, partition, quotas }: QuotaTarget, maxBytes: number) {
     this.#backend = backend;
     this.#partition = partition;
-    this.#ofProcess = quotas === undefined ? quotasOf(backend, whole) : undefined;
+    this.#ofProcess = quotas === undefined ? backendQuotas(backend, whole) : undefined;
     this.#quotas = quotas ?? (this.#ofProcess as BlobQuotas);
     this.#maxBytes = maxBytes;
   }

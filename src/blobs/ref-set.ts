@@ -39,7 +39,7 @@ export class RefSet {
     if (this.#slots[slot] !== 0) return;
     const at = this.#size++;
     if (at % chunkRecords === 0) this.#chunks.push(new Uint8Array(chunkRecords * recordBytes));
-    this.#chunkOf(at).set(this.#key, (at % chunkRecords) * recordBytes);
+    this.#readChunk(at).set(this.#key, (at % chunkRecords) * recordBytes);
     this.#slots[slot] = this.#size;
     if (4 * this.#size > 3 * this.#slots.length) this.#grow();
   }
@@ -49,7 +49,7 @@ export class RefSet {
     this.#setKey(ref);
     const record = this.#slots[this.#slotOfKey()] as number;
     if (record === 0) return false;
-    const chunk = this.#chunkOf(record - 1);
+    const chunk = this.#readChunk(record - 1);
     const mark = ((record - 1) % chunkRecords) * recordBytes + digestBytes + 1;
     if (chunk[mark] === 0) this.#found++;
     chunk[mark] = 1;
@@ -59,7 +59,7 @@ export class RefSet {
   /** The refs that were not found, in the order in which they were added. */
   *allUnfound(): Generator<BlobRef, void> {
     for (let at = 0; at < this.#size; at++) {
-      const chunk = this.#chunkOf(at);
+      const chunk = this.#readChunk(at);
       const start = (at % chunkRecords) * recordBytes;
       if (chunk[start + digestBytes + 1] === 1) continue;
       const algorithm = chunk[start + digestBytes] === 0 ? "sha256" : "blake3";
@@ -67,7 +67,7 @@ export class RefSet {
     }
   }
 
-  #chunkOf(at: number): Uint8Array {
+  #readChunk(at: number): Uint8Array {
     return this.#chunks[Math.floor(at / chunkRecords)] as Uint8Array;
   }
 
@@ -83,20 +83,20 @@ export class RefSet {
   #slotOfKey(): number {
     const key = this.#key;
     const mask = this.#slots.length - 1;
-    for (let slot = this.#hashOf(key, 0) & mask; ; slot = (slot + 1) & mask) {
+    for (let slot = this.#readHash(key, 0) & mask; ; slot = (slot + 1) & mask) {
       const record = this.#slots[slot] as number;
       if (record === 0 || this.#isKey(record - 1)) return slot;
     }
   }
 
   #isKey(at: number): boolean {
-    const chunk = this.#chunkOf(at);
+    const chunk = this.#readChunk(at);
     const start = (at % chunkRecords) * recordBytes;
     for (let i = 0; i <= digestBytes; i++) if (chunk[start + i] !== this.#key[i]) return false;
     return true;
   }
 
-  #hashOf(bytes: Uint8Array, start: number): number {
+  #readHash(bytes: Uint8Array, start: number): number {
     let hash = 0;
     for (let word = 0; word < 8; word++) {
       const at = start + 4 * word;
@@ -115,7 +115,7 @@ export class RefSet {
     this.#slots = new Uint32Array(2 * this.#slots.length);
     const mask = this.#slots.length - 1;
     for (let at = 0; at < this.#size; at++) {
-      let slot = this.#hashOf(this.#chunkOf(at), (at % chunkRecords) * recordBytes) & mask;
+      let slot = this.#readHash(this.#readChunk(at), (at % chunkRecords) * recordBytes) & mask;
       while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
       this.#slots[slot] = at + 1;
     }

@@ -32,12 +32,12 @@ export function refArgument(name: string, value: unknown): BlobRef {
 }
 
 /** The two halves of a ref. */
-export function partsOf(ref: BlobRef): { readonly algorithm: DigestAlgorithm; readonly hex: string } {
+export function partsByRef(ref: BlobRef): { readonly algorithm: DigestAlgorithm; readonly hex: string } {
   return { algorithm: ref.slice(0, 6) as DigestAlgorithm, hex: ref.slice(7) };
 }
 
 /** The ref of two halves; undefined where they make none. */
-export function refOf(algorithm: string, hex: string): BlobRef | undefined {
+export function toRef(algorithm: string, hex: string): BlobRef | undefined {
   if ((algorithm !== "sha256" && algorithm !== "blake3") || !digits.test(hex)) return undefined;
   return `${algorithm}:${hex}`;
 }

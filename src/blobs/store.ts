@@ -14,7 +14,7 @@ import { type PutTarget, putBlob } from "./put.js";
 import { Quota, type QuotaTarget } from "./quota.js";
 import type { BlobQuotas } from "./quotas.js";
 import { verified } from "./reading.js";
-import { type DigestAlgorithm, partsOf, refArgument } from "./ref.js";
+import { type DigestAlgorithm, partsByRef, refArgument } from "./ref.js";
 import type { BlobStore, BlobTransferOptions, BlobVerification, PutOptions } from "./types.js";
 
 /** Options of every blob store. */
@@ -53,10 +53,10 @@ export interface BlobStoreOptions {
  * ```
  */
 export function blobStore(backend: BlobBackend, options: BlobStoreOptions = {}): BlobStore {
-  return partitionOf(backend, options);
+  return partitionStore(backend, options);
 }
 
-function partitionOf(whole: BlobBackend, options: BlobStoreOptions): BlobStore {
+function partitionStore(whole: BlobBackend, options: BlobStoreOptions): BlobStore {
   const { partition, onOperation } = options;
   const backend = partition === undefined ? whole : whole.partition(nameArgument("partition", partition));
   const store = new BackedBlobStore(backend, whole, options);
@@ -64,7 +64,7 @@ function partitionOf(whole: BlobBackend, options: BlobStoreOptions): BlobStore {
 }
 
 /** The quota of a store; undefined if nothing is to be counted. */
-function quotaOf(
+function quotaAmount(
   target: Omit<QuotaTarget, "quotas">,
   { quota, quotas }: BlobStoreOptions,
 ): Quota | undefined {
@@ -91,7 +91,7 @@ class BackedBlobStore implements BlobStore {
       hashes,
       hash: hashes[digestArgument("digest", digest)],
       maxBytes: integerOption("maxBytes", maxBytes, Number.MAX_SAFE_INTEGER, 0),
-      quota: quotaOf({ backend, whole, partition }, options),
+      quota: quotaAmount({ backend, whole, partition }, options),
     };
   }
 
@@ -114,7 +114,7 @@ class BackedBlobStore implements BlobStore {
     refArgument("ref", ref);
     options.signal?.throwIfAborted();
     const reading = await this.#found(ref, () => this.backend.read(ref));
-    return reading && verified(ref, reading, this.#target.hashes[partsOf(ref).algorithm], options);
+    return reading && verified(ref, reading, this.#target.hashes[partsByRef(ref).algorithm], options);
   }
 
   async stat(ref: BlobRef): Promise<BlobStat | undefined> {
@@ -152,7 +152,7 @@ class BackedBlobStore implements BlobStore {
     const checked = { count: 0, bytes: 0 };
     const corrupt: BlobVerification["corrupt"][number][] = [];
     const missing: BlobRef[] = [];
-    for await (const ref of refs ?? refsOf(this.list(each))) {
+    for await (const ref of refs ?? blobRefs(this.list(each))) {
       try {
         const chunks = await this.stream(ref, each);
         if (chunks === undefined) {
@@ -175,7 +175,7 @@ class BackedBlobStore implements BlobStore {
   }
 
   partition(name: string): BlobStore {
-    return partitionOf(this.#whole, { ...this.#options, partition: name });
+    return partitionStore(this.#whole, { ...this.#options, partition: name });
   }
 
   /**
@@ -190,7 +190,7 @@ class BackedBlobStore implements BlobStore {
   }
 }
 
-async function* refsOf(blobs: AsyncIterable<BlobStat>): AsyncGenerator<BlobRef, void, undefined> {
+async function* blobRefs(blobs: AsyncIterable<BlobStat>): AsyncGenerator<BlobRef, void, undefined> {
   for await (const { ref } of blobs) yield ref;
 }
 

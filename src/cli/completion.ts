@@ -25,12 +25,16 @@ export interface Offers {
 /** What a shell offers for the last of the words behind the program's name. */
 export async function offersFor(words: readonly string[], context: CommandContext): Promise<Offers> {
   const last = words.at(-1) ?? "";
-  const { kind, values } = await placeOf(words.slice(0, -1), last, context);
+  const { kind, values } = await beforePlace(words.slice(0, -1), last, context);
   const fitting = values.filter(({ value }) => value.startsWith(last));
   return { kind: fitting.length > 0 ? "words" : kind, values: fitting };
 }
 
-async function placeOf(before: readonly string[], last: string, context: CommandContext): Promise<Offers> {
+async function beforePlace(
+  before: readonly string[],
+  last: string,
+  context: CommandContext,
+): Promise<Offers> {
   const row = rowNamed(context.commands, before);
   if (row === undefined) return listed(commandsAfter(before, context));
   const command = await loadCommand(row);
@@ -88,9 +92,9 @@ async function argumentAt(
   if (argument === undefined) return listed([]);
   const { kind, offers = [] } = argument;
   if (kind !== "session") return listed(plain(offers), kind === "text" ? "words" : kind);
-  const { findSessions, queryOf } = await import("./sources.js");
+  const { findSessions, parsedQuery } = await import("./sources.js");
   const parsed = { positionals: [], options };
-  const found = await findSessions(parsed, context, queryOf(parsed)).catch(() => []);
+  const found = await findSessions(parsed, context, parsedQuery(parsed)).catch(() => []);
   const sessions = found
     .slice(0, maxSessions)
     .filter(({ id }) => plainId.test(id))

@@ -96,7 +96,7 @@ export async function printContext(view: ContextView, session: Session, out: Out
   await out.line(out.style("bold", `Context at ${at === null ? "the start" : out.clean(at)}: ${count}`));
   const list = async (title: string, ids: readonly string[]) => {
     await out.line(out.style("magenta", title));
-    for (const id of ids) await out.line(`  ${lineOf(id, await session.entry(id), out)}`);
+    for (const id of ids) await out.line(`  ${readLine(id, await session.entry(id), out)}`);
   };
   for (const { id, tokensBefore, dropped, kept } of compactions) {
     const before = tokensBefore > 0 ? ` of ${tokensBefore.toLocaleString("en")} tokens` : "";
@@ -120,7 +120,7 @@ export async function printContext(view: ContextView, session: Session, out: Out
   }
 }
 
-function lineOf(id: string, entry: Entry | undefined, out: Output): string {
+function readLine(id: string, entry: Entry | undefined, out: Output): string {
   const { kind, text } = headline(entry);
   return truncated(out.clean(`${id} ${kind}: ${text}`), Math.min(out.columns, 200) - 2);
 }

@@ -1,7 +1,7 @@
 /** Entries as text for people. */
 
 import { type ContextMessage, messageText, type OpaqueBlock, toolCalls } from "../content/index.js";
-import { attachmentsOf, blockTexts, withReferences } from "../content/internal.js";
+import { blockAttachments, blockTexts, withReferences } from "../content/internal.js";
 import type { SessionEntry, UnknownEntry } from "../session/index.js";
 
 const shownTargetLength = 8;
@@ -110,7 +110,7 @@ export function messageLines(
 
 /** A provider's block, with the descriptors of its media in place of base64. */
 function opaqueLines(block: OpaqueBlock) {
-  const attached = attachmentsOf(block).map((each) =>
+  const attached = blockAttachments(block).map((each) =>
     each.type === "text" ? each.text : `[image ${each.mimeType}, ${each.data.length} characters of base64]`,
   );
   const data = withReferences(block.data, () => "inline");

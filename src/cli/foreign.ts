@@ -48,12 +48,12 @@ export async function findForeign(
   const found: FoundSession[] = [];
   const wanted = agents.filter(({ home, name }) => home !== undefined && (query.agent ?? name) === name);
   // The directory and the time of a session in a database are in its rows.
-  const namesOf = (hasRows: boolean) =>
+  const hasRowNames = (hasRows: boolean) =>
     wanted.filter(({ rows }) => (rows !== undefined) === hasRows).map(({ name }) => name);
-  const [inRows, inFiles] = [namesOf(true), namesOf(false)];
+  const [inRows, inFiles] = [hasRowNames(true), hasRowNames(false)];
   const sessions = [
     findSessions({ agents: inFiles, ...homes, ...(cwd && { cwd }), ...(since && { since }) }),
-    rowsOf(findSessions({ agents: inRows, ...homes }), (path, error) => {
+    readRows(findSessions({ agents: inRows, ...homes }), (path, error) => {
       if (query.isList !== false) out.skip(path, error);
     }),
   ];
@@ -80,7 +80,7 @@ async function* joined<T>(lists: readonly AsyncIterable<T>[]): AsyncGenerator<T>
 }
 
 /** Sessions with those in a database one by one, if this version of Node reads it. */
-async function* rowsOf(
+async function* readRows(
   found: AsyncIterable<ForeignSession>,
   skip: (path: string, error: unknown) => void,
 ): AsyncGenerator<ForeignSession> {
@@ -107,7 +107,7 @@ const headBytes = 64 * 1024;
 
 /** The session of another agent in a file; undefined for other files. pi's files are this library's own. */
 export async function foreignFile(path: string, context: CommandContext): Promise<NamedSession | undefined> {
-  const format = await formatOf(path);
+  const format = await formatByPath(path);
   if (format === undefined || isOwnAgent(format)) return undefined;
   const whole = await scatteredSession(format, path);
   if (whole !== undefined) return named(whole, context);
@@ -116,7 +116,7 @@ export async function foreignFile(path: string, context: CommandContext): Promis
   return named({ format, id, home: dirname(path), paths, modified: 0, bytes: 0 }, context);
 }
 
-async function formatOf(path: string): Promise<ForeignFormatName | undefined> {
+async function formatByPath(path: string): Promise<ForeignFormatName | undefined> {
   // The reader of the file reports why it is unreadable.
   const file = await openRegular(path).catch(() => undefined);
   if (file === undefined) return undefined;
@@ -137,7 +137,7 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
     (await sessionFiles(found)).flatMap(({ path, unclaimed }) => (unclaimed ? [] : inHome(path)));
   const read = async ({ isQuiet, ...options }: ReadOptions): Promise<ImportedSession> => {
     const database = path.endsWith(".db") ? await openDatabase(path) : undefined;
-    const content = database === undefined ? await sessionFiles(found) : [await headOf(found, path)];
+    const content = database === undefined ? await sessionFiles(found) : [await sessionHead(found, path)];
     // Only the discovery finds sessions of several files.
     const isRow = database !== undefined && found.id !== found.paths[0];
     const isOne = !isRow && found.paths.length === 1;
@@ -164,7 +164,7 @@ const allFormats = (): Promise<readonly ForeignFormat[]> =>
   Promise.all(Object.values(formats).map((load) => load()));
 
 /** The start of a database, by which the format is detected. */
-async function headOf({ paths }: ForeignSession, path: string): Promise<ForeignFile> {
+async function sessionHead({ paths }: ForeignSession, path: string): Promise<ForeignFile> {
   const file = await openRegular(path);
   try {
     const { bytesRead, buffer } = await file.read(new Uint8Array(headBytes), 0, headBytes, 0);

@@ -15,7 +15,7 @@ export function overview({ commands, version }: Program): readonly string[] {
 }
 
 /** How a command is called. */
-export function usageOf(command: Command): string {
+export function commandUsage(command: Command): string {
   const words = command.arguments.map(argumentWord);
   return ["sessile", command.name, ...words, "[options]"].join(" ");
 }
@@ -35,7 +35,7 @@ export function commandHelp(command: Command): readonly string[] {
   return [
     command.summary,
     "",
-    `  ${usageOf(command)}`,
+    `  ${commandUsage(command)}`,
     "",
     ...(command.description.length === 0 ? [] : [...hanging("", command.description.join(" ")), ""]),
     ...rows.flatMap(([word, text]) => hanging(`  ${word.padEnd(width)}  `, text)),
@@ -96,7 +96,7 @@ function nearest(given: string, names: readonly string[]): readonly string[] {
 }
 
 /** The end of a sentence: a question if there is a near name, else a stop. */
-export function hintOf(given: string, names: readonly string[]): string {
+export function readHint(given: string, names: readonly string[]): string {
   const near = nearest(given, names);
   return near.length === 0 ? "." : `; did you mean ${near.join(" or ")}?`;
 }

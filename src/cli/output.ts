@@ -129,7 +129,7 @@ export class Output {
     this.partial = true;
     const { message } = error as Error;
     const named = message.includes(path) ? message : `${path}: ${message}`;
-    this.#tell("skipped", { code: codeOf(error), message: named, path });
+    this.#tell("skipped", { code: errorCode(error), message: named, path });
   }
 
   #tell(kind: "warning" | "skipped", warning: Warning): void {
@@ -192,7 +192,7 @@ export class Output {
 }
 
 /** The code of an error, or the name of its class. */
-export function codeOf(error: unknown): string {
+export function errorCode(error: unknown): string {
   const { code, name } = error as NodeJS.ErrnoException;
   return code ?? name ?? "Error";
 }
@@ -214,7 +214,7 @@ const wideOrUnknown =
   /[^\x20-\x7e\xa1-\xac\xae-\u02ff\u0370-\u0373\u037b-\u0482\u048a-\u052f\u2010-\u2027\u2190-\u21ff]/;
 
 /** The number of columns that a clean text takes. */
-export function widthOf(text: string): number {
+export function textWidth(text: string): number {
   if (!wideOrUnknown.test(text)) return text.length;
   let width = 0;
   for (const { segment } of segments(text)) width += !/\P{M}/u.test(segment) ? 0 : wide.test(segment) ? 2 : 1;
@@ -232,7 +232,7 @@ export function truncated(text: string, columns: number): string {
   let kept = "";
   let read = "";
   for (const { segment } of segments(text)) {
-    width += widthOf(segment);
+    width += textWidth(segment);
     if (width > columns) return columns < 1 ? "" : `${kept}…`;
     read += segment;
     if (width < columns) kept = read;
@@ -265,7 +265,7 @@ export function table(
   );
   const all = [columns.map(({ title }) => title), ...rows];
   const widths = columns.map((_, at) =>
-    all.reduce((width, row) => Math.max(width, widthOf(row[at] ?? "")), 0),
+    all.reduce((width, row) => Math.max(width, textWidth(row[at] ?? "")), 0),
   );
   const fixed = widths.reduce(
     (sum, each, at) => sum + (columns[at]?.grow ? 0 : each),
@@ -282,7 +282,7 @@ export function table(
     columns
       .map(({ align }, at) => {
         const cell = truncated(row[at] ?? "", widths[at] as number);
-        const space = " ".repeat(Math.max(0, (widths[at] as number) - widthOf(cell)));
+        const space = " ".repeat(Math.max(0, (widths[at] as number) - textWidth(cell)));
         return align === "right" ? space + cell : cell + space;
       })
       .join(" ".repeat(gap))

@@ -14,8 +14,8 @@ import {
   rowNamed,
   UsageError,
 } from "./command.js";
-import { commandHelp, hintOf, overview } from "./help.js";
-import { codeOf, Output, PipeClosed, type TextStream } from "./output.js";
+import { commandHelp, overview, readHint } from "./help.js";
+import { errorCode, Output, PipeClosed, type TextStream } from "./output.js";
 
 /** The process, or a fake of it in tests. */
 export interface Environment {
@@ -96,7 +96,7 @@ function unknownCommand({ commands }: Program, words: readonly string[]): string
     const names = subcommands.map(({ name }) => name.slice(first.length + 1));
     return `${first}: expected ${names.join(", ")}`;
   }
-  const hint = hintOf(
+  const hint = readHint(
     first,
     commands.map(({ name }) => name),
   );
@@ -164,7 +164,7 @@ async function failed(
 ): Promise<ExitCode> {
   if (signal.aborted) return 3;
   const { message } = error as Error;
-  const code = codeOf(error);
+  const code = errorCode(error);
   // Node's messages have their code.
   const shown = error instanceof UsageError || message.startsWith(code) ? "" : ` (${code})`;
   if (out.json) out.note(SessileError.printable(JSON.stringify({ error: { code, message } })));

@@ -1,7 +1,7 @@
 /** The reference page of the command line, in the manner of a manual, made from the commands' tables. */
 
 import { type Command, commonOptions } from "./command.js";
-import { describe, exitCodes, optionWord, usageOf } from "./help.js";
+import { commandUsage, describe, exitCodes, optionWord } from "./help.js";
 
 /** The page docs/reference/cli.md. */
 export function referencePage(commands: readonly Command[]): string {
@@ -40,7 +40,7 @@ function section(command: Command): readonly string[] {
     `## sessile ${command.name}`,
     "",
     "```",
-    usageOf(command),
+    commandUsage(command),
     "```",
     "",
     `${command.summary}.`,

@@ -46,7 +46,7 @@ export const sourceOptions: readonly OptionSpec[] = [
 const ownAgent = "sessile";
 
 /** The query of the options that every command has. */
-export function queryOf(parsed: Parsed, since?: Date): SourceQuery {
+export function parsedQuery(parsed: Parsed, since?: Date): SourceQuery {
   return { agent: textOption(parsed, "agent"), cwd: textOption(parsed, "cwd"), since };
 }
 
@@ -122,14 +122,18 @@ async function openOwn(path: string, parsed: Parsed, context: CommandContext): P
     path,
     session,
     damaged,
-    blobs: blobStoreOf(path, parsed, context),
+    blobs: blobStoreByPath(path, parsed, context),
     children: [],
     close: () => session.close(),
   };
 }
 
 /** The blob store of the option, or the nearest folder `blobs` beside or above a session's file. */
-export function blobStoreOf(path: string, parsed: Parsed, { cwd }: CommandContext): BlobStore | undefined {
+export function blobStoreByPath(
+  path: string,
+  parsed: Parsed,
+  { cwd }: CommandContext,
+): BlobStore | undefined {
   const given = textOption(parsed, "blobs");
   if (given !== undefined) return fileBlobStore({ dir: resolve(cwd, given) });
   const blobs = nearest(dirname(path), (dir) => join(dir, "blobs"));
@@ -154,14 +158,14 @@ export async function openNamed(
  * @throws UsageError for a name of several sessions; SessileError SESSION_NOT_FOUND
  */
 export async function locate(name: string, parsed: Parsed, context: CommandContext): Promise<NamedSession> {
-  const path = pathOf(name, context);
+  const path = namedPath(name, context);
   if (path === undefined) return findNamed(name, parsed, context);
   const own = { agent: ownAgent, path, open: () => openOwn(path, parsed, context) };
   return (await foreignFile(path, context)) ?? own;
 }
 
 /** A word with a separator, or the name of a file, is a path. */
-function pathOf(name: string, { cwd }: CommandContext): string | undefined {
+function namedPath(name: string, { cwd }: CommandContext): string | undefined {
   const path = resolve(cwd, name);
   const isPath = /[/\\]/.test(name) || statSync(path, { throwIfNoEntry: false })?.isFile() === true;
   return isPath ? path : undefined;
@@ -172,7 +176,7 @@ const shownMatches = 5;
 
 /** The session that an id, its start or `latest` names. */
 async function findNamed(name: string, parsed: Parsed, context: CommandContext): Promise<FoundSession> {
-  const found = await findSessions(parsed, context, { ...queryOf(parsed), isList: false });
+  const found = await findSessions(parsed, context, { ...parsedQuery(parsed), isList: false });
   if (name === "latest") {
     // As the store's `latest`: none that is archived, and one of a time to come only without another.
     const active = found.filter(({ isArchived }) => isArchived !== true);
@@ -212,7 +216,7 @@ export async function locateAll(
   parsed: Parsed,
   context: CommandContext,
 ): Promise<readonly NamedSession[]> {
-  if (names.includes("all")) return findSessions(parsed, context, queryOf(parsed));
+  if (names.includes("all")) return findSessions(parsed, context, parsedQuery(parsed));
   const located: NamedSession[] = [];
   for (const name of names) {
     try {
@@ -230,7 +234,7 @@ export async function locateAll(
  * @throws UsageError for a session of another agent
  */
 export async function locateOwn(name: string, parsed: Parsed, context: CommandContext): Promise<string> {
-  const path = pathOf(name, context);
+  const path = namedPath(name, context);
   if (path !== undefined) return path;
   const found = await findNamed(name, parsed, context);
   if (!isOwnAgent(found.agent))

@@ -1,7 +1,13 @@
 /** The sums of `stats` over the calls of models that sessions record. */
 
 import type { Cost, CostOptions } from "../providers/cost/index.js";
-import { type Call, costOfCall, priceOf, sessionCalls, usageTokens } from "../providers/cost/internal.js";
+import {
+  type Call,
+  costOfCall,
+  priceForModel,
+  sessionCalls,
+  usageTokens,
+} from "../providers/cost/internal.js";
 import type { Session } from "../session/index.js";
 
 /** The calls of a group, or all. */
@@ -59,7 +65,7 @@ export class Spending {
   async add(session: Session): Promise<void> {
     const keys: string[] = [];
     for (const call of await sessionCalls(session)) {
-      const key = keyOf(call);
+      const key = callKey(call);
       if (key !== undefined) {
         if (this.#seen.has(key)) continue;
         keys.push(key);
@@ -75,13 +81,13 @@ export class Spending {
 
   #addCall(call: Call, session: Session, cost: Cost | undefined): void {
     // A cost that the session records needs no price.
-    const row = cost === call.usage.cost ? undefined : priceOf(call.model, this.#prices);
+    const row = cost === call.usage.cost ? undefined : priceForModel(call.model, this.#prices);
     if (row !== undefined && row.asOf > (this.pricesAsOf ?? "")) this.pricesAsOf = row.asOf;
-    if (row?.assumed !== undefined) this.assumed.set(nameOf(call, session, "model"), row.assumed);
+    if (row?.assumed !== undefined) this.assumed.set(callName(call, session, "model"), row.assumed);
     addTo(this.all, call, cost?.total);
     if (call.by === "summary") addTo(this.summaries, call, cost?.total);
     if (this.#by.length === 0) return;
-    const names = this.#by.map((by) => [by, nameOf(call, session, by)] as const);
+    const names = this.#by.map((by) => [by, callName(call, session, by)] as const);
     const key = JSON.stringify(names);
     const group = this.#groups.get(key) ?? { ...Object.fromEntries(names), ...nothing() };
     this.#groups.set(key, group);
@@ -90,7 +96,7 @@ export class Spending {
 }
 
 /** Calls of two sessions with the same time, model and counts are one call. */
-function keyOf({ model, usage }: Call): string | undefined {
+function callKey({ model, usage }: Call): string | undefined {
   if (model.timestamp === undefined) return undefined;
   const { input, output, cacheRead, cacheWrite } = usage;
   return JSON.stringify([model.timestamp, model.provider, model.model, input, output, cacheRead, cacheWrite]);
@@ -104,7 +110,7 @@ function addTo(spent: Spent, { usage }: Call, cost: number | undefined): void {
   else spent.cost += cost;
 }
 
-function nameOf({ model }: Call, session: Session, by: Grouping): string {
+function callName({ model }: Call, session: Session, by: Grouping): string {
   // The price is that of the model that replied.
   if (by === "model") return model.responseModel ?? model.model;
   if (by === "project") return session.header.cwd;

@@ -12,7 +12,7 @@ import type { CommandContext, Parsed } from "./command.js";
 import { readOwn } from "./damage.js";
 import type { NamedSession } from "./named-session.js";
 import { openRegular } from "./regular-file.js";
-import { blobStoreOf } from "./sources.js";
+import { blobStoreByPath } from "./sources.js";
 
 export interface Viewed {
   readonly source: ViewerSource;
@@ -31,7 +31,7 @@ export async function readViewed(
 ): Promise<Viewed> {
   if (read === undefined) {
     const { source, files } = await readFamily(path, context);
-    return { source, files, blobs: blobStoreOf(path, parsed, context), lacksChildren: false };
+    return { source, files, blobs: blobStoreByPath(path, parsed, context), lacksChildren: false };
   }
   const blobs = memoryBlobStore();
   const source = await read({ blobs, keep: "none" });
@@ -66,7 +66,11 @@ async function readHeader(path: string): Promise<SessionHeader | undefined> {
 }
 
 /** The newest part of a long session that is in memory, by the same rule; undefined for a short one. */
-export async function newestOf({ header, entries, leafId }: ViewerSource): Promise<ViewerSource | undefined> {
+export async function newestSession({
+  header,
+  entries,
+  leafId,
+}: ViewerSource): Promise<ViewerSource | undefined> {
   if (isShort(entries)) return undefined;
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
   async function* steps(): AsyncGenerator<PathStep> {

@@ -2,7 +2,7 @@
 import type { LeakageBoundary } from "../attachments/index.js";
 import { dropRefusedAttachments } from "../attachments/internal.js";
 import type { Context, ContextItem, StoredResource } from "../content/index.js";
-import { resourcesOf } from "../content/internal.js";
+import { blockResources } from "../content/internal.js";
 import { untilAborted } from "../core/abort.js";
 import { describe } from "../core/arguments.js";
 import { filterNotes } from "../core/covered-resources.js";
@@ -74,10 +74,10 @@ export async function applyBoundary<M extends SummaryInput>(
     };
   }
   const noted = noteItems(items, input.resources);
-  const observations = observationsOf(noted, input.resources);
+  const observations = notedObservations(noted, input.resources);
   const allowed = new Set(
     (await untilAborted(dropRefusedAttachments(noted, { ...options, observations }), signal)).flatMap(
-      ({ message }) => idsOf(message),
+      ({ message }) => messageIds(message),
     ),
   );
   const resources = input.resources.filter(({ resourceId }) => allowed.has(resourceId));
@@ -108,7 +108,7 @@ function noteItems(
   let summary = "";
   for (const { entryId, message } of items) {
     if (message.role === "compactionSummary" || message.role === "branchSummary") summary ||= entryId;
-    for (const id of idsOf(message)) holders.set(id, entryId);
+    for (const id of messageIds(message)) holders.set(id, entryId);
   }
   return resources.flatMap(({ resourceId, resource }): readonly ContextItem[] =>
     resource === undefined ? [] : [noteItem(holders.get(resourceId) ?? summary, resource)],
@@ -116,13 +116,13 @@ function noteItems(
 }
 
 /** The observations that the footer repeats, each after the item of its attachment. */
-function observationsOf(
+function notedObservations(
   noted: readonly ContextItem[],
   resources: readonly CoveredResource[],
 ): NonNullable<Context["observations"]> {
   const texts = new Map(resources.map(({ resourceId, observation }) => [resourceId, observation]));
   return noted.flatMap(({ entryId, message }, at) =>
-    idsOf(message).flatMap((resourceId) => {
+    messageIds(message).flatMap((resourceId) => {
       const text = texts.get(resourceId);
       return text === undefined ? [] : [{ entryId, resourceId, item: at + 1, text }];
     }),
@@ -134,7 +134,7 @@ function noteItem(entryId: string, resource: StoredResource): ContextItem {
   return { entryId, origin: "message", message: { role: "user", content, timestamp: 0 } };
 }
 
-function idsOf(message: ContextItem["message"]): readonly string[] {
+function messageIds(message: ContextItem["message"]): readonly string[] {
   if (!("content" in message) || typeof message.content === "string") return [];
-  return message.content.flatMap((block) => resourcesOf(block).map(({ resourceId }) => resourceId));
+  return message.content.flatMap((block) => blockResources(block).map(({ resourceId }) => resourceId));
 }

@@ -9,7 +9,7 @@ import { isModelSwitch, isSummarizable } from "./initial-context.js";
 import type { CompactOptions } from "./options.js";
 import { prompts } from "./prompts.js";
 import type { SummaryPart, SummaryPrompt } from "./strategy.js";
-import { generationOf, summarizePart } from "./summarize.js";
+import { readGeneration, summarizePart } from "./summarize.js";
 import { allCoveredResources, footerText, withFooter } from "./summary-footer.js";
 import { truncateText } from "./truncate.js";
 
@@ -56,7 +56,7 @@ export async function summarizeBranch(
 ): Promise<BranchSummaryResult> {
   const { prompt = prompts.branch, tools, skip = isModelSwitch } = options;
   const window = integerArgument("window", options.window, 1);
-  const generation = generationOf(options, window);
+  const generation = readGeneration(options, window);
   const { signal, tally } = generation;
   assertSummaryTarget(options);
   signal.throwIfAborted();

@@ -5,7 +5,7 @@ import type { Context } from "../content/index.js";
 import { untilAborted } from "../core/abort.js";
 import { integerOption } from "../core/arguments.js";
 import { applyBoundary, assertSummaryTarget } from "./boundary.js";
-import { tokensOf } from "./context-edits.js";
+import { readTokens } from "./context-edits.js";
 import { makeSummary } from "./make-summary.js";
 import type {
   CompactableSession,
@@ -15,8 +15,8 @@ import type {
   PlanAnswer,
   ResolvedCompactOptions,
 } from "./options.js";
-import { budgetOf, choosePlan, minimalPlan, type PlannedChoice, triggerOf } from "./plan.js";
-import { type Generation, generationOf } from "./summarize.js";
+import { choosePlan, contextBudget, contextTrigger, minimalPlan, type PlannedChoice } from "./plan.js";
+import { type Generation, readGeneration } from "./summarize.js";
 import {
   contextLimit,
   contextOverhead,
@@ -62,7 +62,7 @@ export async function compact(
   options: CompactOptions,
 ): Promise<CompactionResult> {
   const generateWindow = integerOption("generateWindow", options.generateWindow, options.window, 1);
-  const generation = generationOf(options, generateWindow, options.strategy.emptySummary);
+  const generation = readGeneration(options, generateWindow, options.strategy.emptySummary);
   assertSummaryTarget(options);
   generation.signal.throwIfAborted();
   // A read-only session fails here, before a model is asked.
@@ -87,7 +87,7 @@ async function run(
   const context = await session.context(leafId);
   const options: ResolvedCompactOptions = {
     ...given,
-    trigger: given.trigger ?? triggerOf(context),
+    trigger: given.trigger ?? contextTrigger(context),
     estimate: memoizeEstimate(given.estimate ?? estimateMessageTokens),
   };
   const planned = await payablePlan(context, options);
@@ -96,7 +96,7 @@ async function run(
   const withoutGain = plan.parts.length === 0 ? 0 : compactionsWithoutGain(context, options);
   if (withoutGain >= maxWithoutGain) {
     const { tokensBefore } = plan;
-    throw irreducible("without-gain", sizesOf(context, options, tokensBefore), plan.tokensKept);
+    throw irreducible("without-gain", contextSizes(context, options, tokensBefore), plan.tokensKept);
   }
   const answer = await untilAborted(Promise.resolve(options.before?.(plan, context)), signal);
   if (answer?.cancel === true) return { status: "cancelled" };
@@ -131,7 +131,7 @@ async function payablePlan(
   if (!planned.isMinimal && !(canShrink(context, planned.plan, options) && (await isSendable(planned))))
     planned = minimalPlan(context, { ...options, overhead }) ?? planned;
   const { plan } = planned;
-  const sizes = sizesOf(context, options, plan.tokensBefore);
+  const sizes = contextSizes(context, options, plan.tokensBefore);
   if (plan.parts.length > 0 && plan.tokensKept >= plan.limit)
     throw irreducible("kept", sizes, plan.tokensKept);
   if (!canShrink(context, plan, options)) return undefined;
@@ -155,20 +155,20 @@ function compactionsWithoutGain(context: Context, options: ResolvedCompactOption
   const { strategy, window, trigger, estimate } = options;
   const last = recordedSize(context.items);
   if (last.messages === 0 || trigger === "manual") return 0;
-  if (trigger !== "overflow" && !strategy.shouldCompact(context, budgetOf(context, options))) return 0;
+  if (trigger !== "overflow" && !strategy.shouldCompact(context, contextBudget(context, options))) return 0;
   const limit = contextLimit(strategy, window);
   const first = firstOverhead(context, estimate);
   // The estimate has images and PDFs too small; the counts since the compaction show how much came with them.
   const now = contextOverhead(context, estimate);
   const unseen = Math.max(0, now - first);
-  const added = tokensOf(context.items, estimate) - last.messages + unseen;
+  const added = readTokens(context.items, estimate) - last.messages + unseen;
   // The room grows if tools are removed, and not with new messages: an ignored error earns no further summary.
   const room = limit - Math.min(first, now) - last.messages;
   return Math.min(added, room) < limit / gainShare ? last.withoutGain + 1 : 0;
 }
 
 /** The sizes for an error. */
-function sizesOf(
+function contextSizes(
   context: Context,
   { strategy, window, estimate }: ResolvedCompactOptions,
   tokensBefore: number,
@@ -206,6 +206,6 @@ function nothingToDo(context: Context, options: ResolvedCompactOptions): Compact
   const tokens = contextTokens(context, { estimate });
   if (!strategy.shouldCompact(context, { window, tokens, trigger, estimate }))
     return { status: "nothingToDo" };
-  const sizes = sizesOf(context, options, tokens);
+  const sizes = contextSizes(context, options, tokens);
   throw irreducible("nothing-to-summarize", sizes, Math.max(0, tokens - sizes.overhead));
 }

@@ -99,15 +99,15 @@ export function editsOfKept(
   for (const targetId of outdatedInitialContexts(context, from, options))
     edits.set(targetId, { type: "context_edit", targetId, replacement: null });
   const kept = applyEdits(staying, edits);
-  const tokens = tokensOf(kept, estimate);
+  const tokens = readTokens(kept, estimate);
   const shrinking = shrinkingEdits(kept, new Set(pins), tokens, room, estimate);
   if (shrinking.length === 0) return { edits: [...edits.values()], tokens };
   for (const edit of shrinking) edits.set(edit.targetId, edit);
-  return { edits: [...edits.values()], tokens: tokensOf(applyEdits(staying, edits), estimate) };
+  return { edits: [...edits.values()], tokens: readTokens(applyEdits(staying, edits), estimate) };
 }
 
 /** The sum of the estimates of the items. */
-export function tokensOf(items: readonly ContextItem[], estimate: MessageEstimator): number {
+export function readTokens(items: readonly ContextItem[], estimate: MessageEstimator): number {
   return items.reduce((sum, { message }) => sum + estimate(message), 0);
 }
 

@@ -80,7 +80,7 @@ export function planReinjection(
 }
 
 /** The injected content as a message, for estimates. */
-export function customMessageOf(content: Reinjection["content"]): CustomMessage {
+export function toCustomMessage(content: Reinjection["content"]): CustomMessage {
   return { role: "custom", customType: "", content, display: false, timestamp: 0 };
 }
 

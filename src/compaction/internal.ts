@@ -2,4 +2,4 @@
 
 export { applyBoundary } from "./boundary.js";
 export { isModelSwitch } from "./initial-context.js";
-export { generationOf, shortenSummary, summarizePart } from "./summarize.js";
+export { readGeneration, shortenSummary, summarizePart } from "./summarize.js";

@@ -55,7 +55,7 @@ export async function makeSummary(
   const room = plan.limit - plan.tokensKept - estimateTextTokens(footer);
   let texts: readonly string[] = [];
   for (let attempt = 1; ; attempt++) {
-    if (given === undefined) texts = await textsOf(plan, room, generation, answer, attempt, texts);
+    if (given === undefined) texts = await planTexts(plan, room, generation, answer, attempt, texts);
     const body = given ?? options.strategy.join?.(texts) ?? texts.filter((each) => each !== "").join(rule);
     const text = withFooter(body, footer);
     const verified = verify(context, plan, text, options);
@@ -71,7 +71,7 @@ export async function makeSummary(
 const rule = "\n\n---\n\n";
 
 /** The texts of the parts; from the second attempt on, shorter versions of the previous texts. */
-async function textsOf(
+async function planTexts(
   { parts, limit }: CompactionPlan,
   room: number,
   generation: Generation,

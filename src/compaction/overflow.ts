@@ -58,24 +58,24 @@ type Verdict = "rate" | "overflow" | undefined;
  * ```
  */
 export function isContextOverflow(error: unknown): boolean {
-  return verdictOf(error, new Set()) === "overflow";
+  return readVerdict(error, new Set()) === "overflow";
 }
 
-function verdictOf(value: unknown, seen: Set<object>): Verdict {
+function readVerdict(value: unknown, seen: Set<object>): Verdict {
   if (typeof value === "string") return wordsVerdict(value.slice(0, maxReadLength));
   if (typeof value === "number") return value === tooManyRequests ? "rate" : undefined;
   if (typeof value !== "object" || value === null || seen.has(value) || seen.size >= maxObjects)
     return undefined;
   seen.add(value);
-  const attempts = listOf(value);
+  const attempts = readList(value);
   if (attempts !== undefined) {
-    const verdicts = attempts.map((attempt) => verdictOf(attempt, seen));
+    const verdicts = attempts.map((attempt) => readVerdict(attempt, seen));
     return verdicts.includes("overflow") ? "overflow" : verdicts.find((verdict) => verdict !== undefined);
   }
   let verdict: Verdict;
   for (const name of answerMembers) {
     const member = read(value, name);
-    const found = isTooLarge(name, member) ? "overflow" : verdictOf(member, seen);
+    const found = isTooLarge(name, member) ? "overflow" : readVerdict(member, seen);
     if (found === "rate") return "rate";
     verdict ??= found;
   }
@@ -93,7 +93,7 @@ function isTooLarge(name: (typeof answerMembers)[number], value: unknown): boole
 }
 
 /** The searched items of an array; [] for a revoked proxy, undefined for anything else. */
-function listOf(value: object): readonly unknown[] | undefined {
+function readList(value: object): readonly unknown[] | undefined {
   try {
     return Array.isArray(value) ? value.slice(0, maxObjects) : undefined;
   } catch {

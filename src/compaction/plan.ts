@@ -9,11 +9,11 @@ import { integerArgument } from "../core/arguments.js";
 import { editsOfKept, safeEdits } from "./context-edits.js";
 import { fileLedger } from "./file-ledger/ledger-builder.js";
 import {
-  customMessageOf,
   foldSystemMessages,
   isModelSwitch,
   isSummarizable,
   planReinjection,
+  toCustomMessage,
 } from "./initial-context.js";
 import type { CompactionPlan, PlanOptions, ResolvedOptions } from "./options.js";
 import { itemsForLedger, retainedItems } from "./retention.js";
@@ -45,7 +45,7 @@ import {
  * ```
  */
 export function planCompaction(context: Context, options: PlanOptions): CompactionPlan | undefined {
-  return choosePlan(context, { ...options, trigger: options.trigger ?? triggerOf(context) })?.plan;
+  return choosePlan(context, { ...options, trigger: options.trigger ?? contextTrigger(context) })?.plan;
 }
 
 /** A plan and the choice behind it. */
@@ -59,7 +59,7 @@ export interface PlannedChoice {
 }
 
 /** The default trigger: `pre-turn` if the context ends with an answer that calls no tool, else `mid-turn`. */
-export function triggerOf({ items }: Pick<Context, "items">): CompactionTrigger {
+export function contextTrigger({ items }: Pick<Context, "items">): CompactionTrigger {
   const last = items.at(-1)?.message;
   const isOver = last === undefined || (last.role === "assistant" && toolCalls(last).length === 0);
   return isOver ? "pre-turn" : "mid-turn";
@@ -77,7 +77,7 @@ export function choosePlan(context: Context, options: ResolvedOptions): PlannedC
     first === undefined
       ? // The provider may count more than the estimate: tools, instructions, images.
         trigger !== "overflow" &&
-        !strategy.shouldCompact(context, { ...budgetOf(context, options), estimate })
+        !strategy.shouldCompact(context, { ...contextBudget(context, options), estimate })
       : first.plan.parts.length === 0 || fits(first.plan);
   if (isEnough) return first;
   const planned = minimalPlan(context, memoized) ?? first;
@@ -93,7 +93,7 @@ export function minimalPlan(context: Context, options: ResolvedOptions): Planned
 }
 
 /** The budget of a context with everything that a request has. */
-export function budgetOf(context: Context, options: ResolvedOptions): CompactionBudget {
+export function contextBudget(context: Context, options: ResolvedOptions): CompactionBudget {
   const { window, trigger, estimate = estimateMessageTokens } = options;
   return { window, tokens: contextTokens(context, { estimate }), trigger, estimate };
 }
@@ -105,7 +105,7 @@ function planChoice(
   isMinimal = false,
 ): PlannedChoice | undefined {
   const { strategy, overhead = 0 } = options;
-  const budget = budgetOf(context, options);
+  const budget = contextBudget(context, options);
   const choice = strategy.choose(context, {
     ...budget,
     window: Math.max(1, budget.window - overhead),
@@ -159,7 +159,7 @@ export function enforceInvariants(
   const initialContext = planReinjection(items, kept.retained, options);
   const added =
     (systemMessage === undefined ? 0 : estimate(systemMessage)) +
-    (initialContext === undefined ? 0 : estimate(customMessageOf(initialContext.content)));
+    (initialContext === undefined ? 0 : estimate(toCustomMessage(initialContext.content)));
   const room = Math.floor(limit - summaryReserve(parts, limit) - added);
   const { edits, tokens } = editsOfKept(context, choice, kept, room, options);
   return {

@@ -57,7 +57,7 @@ interface Outline {
   readonly maxTokens: number;
 }
 
-function promptOf({ purpose, sections, maxTokens }: Outline): SummaryPrompt {
+function outlinePrompt({ purpose, sections, maxTokens }: Outline): SummaryPrompt {
   const form = [
     "Use these headings, in this order, and no others:",
     "",
@@ -101,7 +101,7 @@ export const prompts = {
    * A checkpoint that each compaction updates. The headings are pi's: Goal, Constraints & Preferences,
    * Progress (Done, In Progress, Blocked), Key Decisions, Next Steps, Critical Context.
    */
-  checkpoint: promptOf({
+  checkpoint: outlinePrompt({
     purpose: "Write a checkpoint from which the work can go on.",
     sections: [
       goal,
@@ -117,7 +117,7 @@ export const prompts = {
    * The first part of a turn whose rest stays in context. The headings are pi's: Original Request, Progress
    * So Far, Context Needed to Continue.
    */
-  turnPrefix: promptOf({
+  turnPrefix: outlinePrompt({
     purpose: [
       "The conversation below is the beginning of one turn that became too long. Its later part is " +
         "kept word for word and will",
@@ -131,7 +131,7 @@ export const prompts = {
     maxTokens: shorterTokens,
   }),
   /** A handoff to another model, with the four topics of codex's prompt. */
-  handoff: promptOf({
+  handoff: outlinePrompt({
     purpose: "Write a handoff for a colleague who takes this task over now and has read none of it.",
     sections: [
       [
@@ -154,7 +154,7 @@ export const prompts = {
    * A brief for a new session. The headings are opencode's: Goal, Instructions, Discoveries, Accomplished,
    * Relevant files / directories.
    */
-  continuation: promptOf({
+  continuation: outlinePrompt({
     purpose: "Write a brief from which a new agent can take up this work in an empty conversation.",
     sections: [
       goal,
@@ -172,7 +172,7 @@ export const prompts = {
     maxTokens: shorterTokens,
   }),
   /** An abandoned branch: Goal, Constraints & Preferences, Progress, Key Decisions, Next Steps. */
-  branch: promptOf({
+  branch: outlinePrompt({
     purpose: [
       "The person went back to an earlier point of the conversation. The part below is the branch " +
         "that was left there. Condense",

@@ -102,16 +102,16 @@ function hasOrphans(items: readonly ContextItem[], from: number): boolean {
 
 function addOtherHalves(items: readonly ContextItem[], from: number, kept: Set<number>): void {
   const { pairs } = toolPairs(items.map(({ message }) => message));
-  const resultsOf = new Map<number, number[]>();
+  const readResults = new Map<number, number[]>();
   for (const { callAt, resultAt } of pairs) {
     if (resultAt === undefined) continue;
-    const results = resultsOf.get(callAt);
-    if (results === undefined) resultsOf.set(callAt, [resultAt]);
+    const results = readResults.get(callAt);
+    if (results === undefined) readResults.set(callAt, [resultAt]);
     else results.push(resultAt);
   }
   const stays = (at: number) => at >= from || kept.has(at);
   // Parallel calls of one message: if one result stays, the call and all its results stay.
-  for (const [callAt, results] of resultsOf) {
+  for (const [callAt, results] of readResults) {
     if (!stays(callAt) && !results.some(stays)) continue;
     for (const at of [callAt, ...results]) if (at < from) kept.add(at);
   }

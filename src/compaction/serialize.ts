@@ -148,11 +148,11 @@ function assistantText(message: AssistantMessage, bounds: SerializeBounds): stri
   const texts: string[] = [];
   for (const block of message.content) {
     if (block.type === "thinking" && block.redacted !== true) thinking.push(block.thinking);
-    else if (block.type === "text") texts.push(descriptorOf(block) ?? block.text);
+    else if (block.type === "text") texts.push(blockDescriptor(block) ?? block.text);
     else if (block.type === "image") texts.push(imageText(block));
     else if (block.type === "opaque")
       for (const each of shownBlocks(block))
-        texts.push(descriptorOf(each) ?? (each.type === "text" ? each.text : ""));
+        texts.push(blockDescriptor(each) ?? (each.type === "text" ? each.text : ""));
   }
   return [
     labelledText("Assistant thinking", truncateCharacters(thinking, bounds.thinking)),
@@ -186,7 +186,7 @@ function contentText(
   const all: string[] = [];
   let length = 0;
   for (const block of content) {
-    const descriptor = descriptorOf(block);
+    const descriptor = blockDescriptor(block);
     if (descriptor !== undefined) {
       descriptors.push(descriptor);
       all.push(descriptor);
@@ -203,7 +203,7 @@ function contentText(
   return [truncateCharacters(texts, max), ...shown, ...note].filter((text) => text !== "").join("\n");
 }
 
-function descriptorOf(block: TextBlock | ImageBlock): string | undefined {
+function blockDescriptor(block: TextBlock | ImageBlock): string | undefined {
   if (block.type === "image") return imageText(block);
   // The block's own text is arbitrary; the descriptor is short.
   return isResource(block.resource) ? describeResource(block.resource) : undefined;

@@ -47,7 +47,7 @@ export interface Tally {
  * @param window the context window of the model behind `generate`, in tokens
  * @throws RangeError if `retry.attempts` is out of range
  */
-export function generationOf(
+export function readGeneration(
   options: Pick<CompactOptions, "generate" | "retry" | "isOverflow" | "focus" | "signal">,
   window: number,
   emptySummary?: string,
@@ -93,7 +93,7 @@ export async function summarizePart(
   generation: Generation,
   requested: number,
 ): Promise<string> {
-  const units = unitsOf(part.items);
+  const units = readUnits(part.items);
   if (part.items.length === 0) return part.previous ?? "";
   if (units.length === 0) return part.previous ?? emptyText;
   // Many providers count the answer as part of the window, and a longer summary would leave no room for new
@@ -209,7 +209,7 @@ function unitsThatFit(units: readonly Unit[], at: number, room: number): readonl
   return units.slice(at, end);
 }
 
-function unitsOf(items: readonly ContextItem[]): readonly Unit[] {
+function readUnits(items: readonly ContextItem[]): readonly Unit[] {
   const units: Unit[] = [];
   for (let at = 0; at < items.length; ) {
     let end = at + 1;

@@ -4,7 +4,7 @@
 import { observationText } from "../attachments/internal.js";
 import { estimateTextTokens } from "../content/estimate/index.js";
 import { type Context, type ContextItem, isResource, type StoredResource } from "../content/index.js";
-import { resourcesOf } from "../content/internal.js";
+import { blockResources } from "../content/internal.js";
 import { integerOption } from "../core/arguments.js";
 import { coveredTag, idsFollow } from "../core/covered-resources.js";
 import { isRecord } from "../core/shape.js";
@@ -66,7 +66,7 @@ export function coveredResources(items: readonly ContextItem[]): readonly Covere
   for (const { message } of items) {
     if (!("content" in message) || typeof message.content === "string") continue;
     for (const block of message.content) {
-      for (const resource of resourcesOf(block))
+      for (const resource of blockResources(block))
         if (isResource(resource) && resource.kind !== "link") found.push({ ...labelled(resource), resource });
     }
   }
@@ -186,8 +186,8 @@ function labelled(resource: {
   readonly mediaType?: unknown;
 }): CoveredResource {
   const { resourceId, kind } = resource;
-  const labelOf = (value: unknown) => (typeof value === "string" ? safeLabel(value) : "");
-  const name = labelOf(resource.name);
-  const mediaType = labelOf(resource.mediaType);
+  const readLabel = (value: unknown) => (typeof value === "string" ? safeLabel(value) : "");
+  const name = readLabel(resource.name);
+  const mediaType = readLabel(resource.mediaType);
   return { resourceId, kind, ...(name === "" ? {} : { name }), ...(mediaType === "" ? {} : { mediaType }) };
 }

@@ -198,7 +198,7 @@ export interface ContextTokensOptions {
  * @throws RangeError if `estimate` returns anything but a number from 0 on
  * @example
  * ```ts
- * const context = contextOf([userMessage("What is wrong here?")]);
+ * const context = contextFrom([userMessage("What is wrong here?")]);
  * contextTokens(context); // 5
  * ```
  */

@@ -29,7 +29,7 @@ const defaultMaxTokens = 10_000;
  * @throws RangeError for a bound that is not an integer from 1 on
  */
 export function truncateText(text: string, options: TruncateOptions = {}): string {
-  const cut = findMiddleCut(text, boundOf(options));
+  const cut = findMiddleCut(text, readBound(options));
   return cut === undefined ? text : text.slice(0, cut.start) + cut.note + text.slice(cut.end);
 }
 
@@ -51,7 +51,7 @@ export function truncateToolResult(
   message: ToolResultMessage,
   options: TruncateOptions = {},
 ): ToolResultMessage {
-  const bound = boundOf(options);
+  const bound = readBound(options);
   const cut = findMiddleCut(
     message.content.map((block) => (isPlainText(block) ? block.text : "")).join(""),
     bound,
@@ -100,7 +100,7 @@ export function approximateTokens(text: string): number {
   return Math.ceil(byteLength(text, 0, text.length) / bytesPerToken);
 }
 
-function boundOf(options: TruncateOptions): Size {
+function readBound(options: TruncateOptions): Size {
   return {
     bytes: integerOption("maxTokens", options.maxTokens, defaultMaxTokens, 1) * bytesPerToken,
     units: integerOption("maxChars", options.maxChars, Number.MAX_SAFE_INTEGER, 1),

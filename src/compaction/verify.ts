@@ -3,9 +3,9 @@
 import { estimateMessageTokens } from "../content/estimate/index.js";
 import { type Context, type ContextItem, toolPairs } from "../content/index.js";
 import { SessileError } from "../core/errors/index.js";
-import { applyEdits, editsByTarget, tokensOf } from "./context-edits.js";
+import { applyEdits, editsByTarget, readTokens } from "./context-edits.js";
 import { newestUserIndex } from "./cut-point.js";
-import { customMessageOf } from "./initial-context.js";
+import { toCustomMessage } from "./initial-context.js";
 import type { CompactionPlan, CompactOptions, PlanOptions } from "./options.js";
 
 /** Why a result is rejected: it is not smaller than the context, or larger than the limit. */
@@ -38,8 +38,8 @@ export async function verify(
   const after = preview(context, plan, summary);
   const { items } = after;
   assertInvariants(context.items, items);
-  const tokensAfter = Math.ceil(tokensOf(items, estimate));
-  const tokensBefore = tokensOf(context.items, estimate);
+  const tokensAfter = Math.ceil(readTokens(items, estimate));
+  const tokensBefore = readTokens(context.items, estimate);
   // The provider that refused the context would refuse one that is hardly shorter, again and again.
   const most = trigger === "overflow" ? tokensBefore * overflowShare : tokensBefore;
   if (tokensAfter >= most) return { tokensAfter, shortfall: "longer" };
@@ -94,7 +94,7 @@ export function previewItems(
   });
   if (initialContext !== undefined) {
     const { content, at } = initialContext;
-    retained.splice(at, 0, { entryId: "", origin: "retained", message: customMessageOf(content) });
+    retained.splice(at, 0, { entryId: "", origin: "retained", message: toCustomMessage(content) });
   }
   const tail = items.slice(keepFrom).filter(({ message }) => message.role !== "system");
   return [...head, ...applyEdits([...retained, ...tail], edits)];

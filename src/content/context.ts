@@ -62,17 +62,21 @@ export interface Context {
  *
  * @example
  * ```ts
- * const context = contextOf([userMessage("hi")]);
+ * const context = contextFrom([userMessage("hi")]);
  * context.items[0]?.entryId; // "m0"
  * ```
  */
-export function contextOf(messages: readonly ContextMessage[]): Context {
+export function contextFrom(messages: readonly ContextMessage[]): Context {
   let model: Context["model"] = null;
   for (const message of messages) {
     if (message.role === "assistant") model = { provider: message.provider, modelId: message.model };
   }
   return {
-    items: messages.map((message, index) => ({ entryId: `m${index}`, origin: originOf(message), message })),
+    items: messages.map((message, index) => ({
+      entryId: `m${index}`,
+      origin: messageOrigin(message),
+      message,
+    })),
     views: [],
     pins: [],
     model,
@@ -89,7 +93,7 @@ function usageSince(messages: readonly ContextMessage[]): number {
   return at < 0 ? messages.length : at;
 }
 
-function originOf(message: ContextMessage): ContextItem["origin"] {
+function messageOrigin(message: ContextMessage): ContextItem["origin"] {
   if (message.role === "compactionSummary") return "summary";
   if (message.role === "branchSummary") return "branchSummary";
   return message.role === "custom" ? "custom" : "message";

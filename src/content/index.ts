@@ -5,7 +5,7 @@ export {
   type Context,
   type ContextItem,
   type ContextView,
-  contextOf,
+  contextFrom,
   type ReplayAmount,
   type ReplayDecision,
   type ReplayPlace,
@@ -36,11 +36,11 @@ export {
 } from "./message.js";
 export {
   type BlobRef,
+  blockResource,
   describeResource,
   isResource,
   type LinkResource,
   type Resource,
-  resourceOf,
   type StoredResource,
 } from "./resource.js";
 export { messageText, type ToolPair, toolCalls, toolPairs } from "./tool-pairs.js";

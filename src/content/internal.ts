@@ -2,12 +2,12 @@
 
 export { blockTexts, plainContent } from "./message.js";
 export {
-  attachmentsOf,
+  blockAttachments,
+  blockResources,
   type OpaqueMedium,
   opaqueMedia,
   referencesIn,
   referenceTo,
-  resourcesOf,
   shownBlocks,
   withAddresses,
   withMedia,

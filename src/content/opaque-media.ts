@@ -3,7 +3,7 @@
 import { isRecord } from "../core/shape.js";
 import type { ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "./message.js";
 import { opaqueWords } from "./opaque-words.js";
-import { describeResource, type Resource, resourceOf } from "./resource.js";
+import { blockResource, describeResource, type Resource } from "./resource.js";
 
 /** Base64 in the JSON of a provider's block. */
 export interface OpaqueMedium {
@@ -71,21 +71,24 @@ export function opaqueMedia(data: unknown): readonly OpaqueMedium[] {
  * Replaces media by references, in the order of {@link opaqueMedia}. Returns the same value if none is
  * replaced.
  *
- * @param idOf the resource's id for a medium; undefined leaves it in place
+ * @param readId the resource's id for a medium; undefined leaves it in place
  */
-export function withReferences(data: unknown, idOf: (index: number) => string | undefined): unknown {
+export function withReferences(data: unknown, readId: (index: number) => string | undefined): unknown {
   let index = 0;
   return mapMedia(data, (_, prefix): Reference | undefined => {
-    const id = idOf(index++);
+    const id = readId(index++);
     return id === undefined ? undefined : { [referenceKey]: id, ...(prefix === "" ? {} : { prefix }) };
   });
 }
 
 /** The block again, with base64 in place of each reference. Undefined if one of them is unknown. */
-export function withMedia(data: unknown, base64Of: (resourceId: string) => string | undefined): unknown {
+export function withMedia(
+  data: unknown,
+  base64ByResourceId: (resourceId: string) => string | undefined,
+): unknown {
   let isWhole = true;
   const filled = mapReferences(data, ({ [referenceKey]: id, prefix = "" }) => {
-    const base64 = base64Of(id);
+    const base64 = base64ByResourceId(id);
     isWhole &&= base64 !== undefined;
     return prefix + base64;
   });
@@ -98,8 +101,8 @@ export function referenceTo(resourceId: string): object {
 }
 
 /** The block with an address in place of each reference, for readers that do not take base64. */
-export function withAddresses(data: unknown, addressOf: (resourceId: string) => string): unknown {
-  return mapReferences(data, (reference) => addressOf(reference[referenceKey]));
+export function withAddresses(data: unknown, addressByResourceId: (resourceId: string) => string): unknown {
+  return mapReferences(data, (reference) => addressByResourceId(reference[referenceKey]));
 }
 
 /** The block with other ids in its references. Returns the same value if none changes. */
@@ -123,21 +126,21 @@ export function referencesIn(data: unknown): ReadonlySet<string> {
 type ContentBlock = TextBlock | ImageBlock | ThinkingBlock | ToolCall | OpaqueBlock;
 
 /** The resources of a block: that of an attachment, or the media of a provider's block. */
-export function resourcesOf(block: ContentBlock): readonly Resource[] {
+export function blockResources(block: ContentBlock): readonly Resource[] {
   if (block?.type === "opaque") return Array.isArray(block.resources) ? block.resources : [];
-  const resource = resourceOf(block);
+  const resource = blockResource(block);
   return resource === undefined ? [] : [resource];
 }
 
 /** A provider's block for readers to which it says nothing: its words, and its media as attachments. */
 export function shownBlocks(block: OpaqueBlock): readonly (TextBlock | ImageBlock)[] {
   const text = opaqueWords(block.data);
-  return [...(text === "" ? [] : [{ type: "text" as const, text }]), ...attachmentsOf(block)];
+  return [...(text === "" ? [] : [{ type: "text" as const, text }]), ...blockAttachments(block)];
 }
 
 /** The media of a provider's block as attachments: its resources, and its inline images. */
-export function attachmentsOf(block: OpaqueBlock): readonly (TextBlock | ImageBlock)[] {
-  const stored = resourcesOf(block).map(
+export function blockAttachments(block: OpaqueBlock): readonly (TextBlock | ImageBlock)[] {
+  const stored = blockResources(block).map(
     (resource): TextBlock => ({ type: "text", text: describeResource(resource), resource }),
   );
   const inline = opaqueMedia(block.data).flatMap(({ base64, imageType }): readonly ImageBlock[] =>

@@ -88,7 +88,7 @@ export function isResource(value: unknown): value is Resource {
 }
 
 /** The resource of a block; undefined for a plain block. */
-export function resourceOf(block: {
+export function blockResource(block: {
   readonly type: string;
   readonly resource?: Resource;
 }): Resource | undefined {

@@ -12,7 +12,7 @@ export function canonicalPath(path: string): string {
   let rest = path.normalize("NFC");
   const isWindows = drive.test(rest) || rest.startsWith("\\\\");
   if (isWindows) rest = rest.replaceAll("\\", "/").replace(/^\/\/\?\/(?=[a-z]:)/i, "");
-  const root = rootOf(rest, isWindows);
+  const root = rootByPath(rest, isWindows);
   const parts: string[] = [];
   for (const part of rest.slice(root.length).split("/")) {
     if (part === "" || part === ".") continue;
@@ -23,7 +23,7 @@ export function canonicalPath(path: string): string {
   return root.toLowerCase() + parts.join("/");
 }
 
-function rootOf(path: string, isWindows: boolean): string {
+function rootByPath(path: string, isWindows: boolean): string {
   if (!isWindows) return path.startsWith("/") ? "/" : "";
   return drive.test(path) ? path.slice(0, 3) : uncRoot;
 }

@@ -48,7 +48,8 @@ export class EventStreamFrames {
   push(chunk: Uint8Array): readonly EventStreamMessage[] {
     this.#append(chunk);
     const messages: EventStreamMessage[] = [];
-    for (let frame = this.#next(); frame !== undefined; frame = this.#next()) messages.push(messageOf(frame));
+    for (let frame = this.#next(); frame !== undefined; frame = this.#next())
+      messages.push(frameMessage(frame));
     return messages;
   }
 
@@ -68,7 +69,7 @@ export class EventStreamFrames {
 
   #frameLength(): number {
     const prelude = this.#buffer.subarray(this.#start, this.#start + preludeBytes);
-    const view = viewOf(prelude);
+    const view = byteView(prelude);
     if (view.getUint32(8) !== crc32(prelude, 0, 8))
       throw broken("the checksum of a frame's lengths is wrong");
     const length = view.getUint32(0);
@@ -97,18 +98,18 @@ export class EventStreamFrames {
   }
 }
 
-function messageOf(frame: Uint8Array): EventStreamMessage {
-  const view = viewOf(frame);
+function frameMessage(frame: Uint8Array): EventStreamMessage {
+  const view = byteView(frame);
   const end = frame.length - checksumBytes;
   if (view.getUint32(end) !== crc32(frame, 0, end)) throw broken("the checksum of a frame is wrong");
   const payloadStart = preludeBytes + view.getUint32(4);
   return {
-    headers: headersOf(frame.subarray(preludeBytes, payloadStart)),
+    headers: readHeaders(frame.subarray(preludeBytes, payloadStart)),
     payload: frame.slice(payloadStart, end),
   };
 }
 
-function headersOf(bytes: Uint8Array): ReadonlyMap<string, string> {
+function readHeaders(bytes: Uint8Array): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
   let at = 0;
   const take = (count: number): Uint8Array => {
@@ -117,18 +118,18 @@ function headersOf(bytes: Uint8Array): ReadonlyMap<string, string> {
     return bytes.subarray(at - count, at);
   };
   while (at < bytes.length) {
-    const name = decodeUtf8(take(viewOf(take(1)).getUint8(0)));
-    const type = viewOf(take(1)).getUint8(0);
+    const name = decodeUtf8(take(byteView(take(1)).getUint8(0)));
+    const type = byteView(take(1)).getUint8(0);
     const size = valueBytes[type];
     if (size === undefined) throw broken(`a header has the unknown type ${type}`);
-    const value = take(size === "counted" ? viewOf(take(2)).getUint16(0) : size);
+    const value = take(size === "counted" ? byteView(take(2)).getUint16(0) : size);
     const text = type === textType ? decodeUtf8(value) : undefined;
     if (name !== undefined && text !== undefined) headers.set(name, text);
   }
   return headers;
 }
 
-function viewOf({ buffer, byteOffset, length }: Uint8Array): DataView {
+function byteView({ buffer, byteOffset, length }: Uint8Array): DataView {
   return new DataView(buffer, byteOffset, length);
 }
 

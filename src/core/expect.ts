@@ -28,19 +28,19 @@ export async function rejects(
 ): Promise<unknown> {
   const wanted: readonly ErrorCode[] = typeof codes === "string" ? [codes] : codes;
   const expected = wanted.join(" or ");
-  const error = await errorOf(act, expected, subject);
+  const error = await readError(act, expected, subject);
   for (const code of wanted) if (SessileError.is(error, code)) return error.details;
   throw new Failure(`${subject}: expected ${expected}, got ${show(error)}`);
 }
 
 /** Fails unless the act throws a TypeError. */
 export async function refuses(act: () => unknown, subject: string): Promise<void> {
-  const error = await errorOf(act, "a TypeError", subject);
+  const error = await readError(act, "a TypeError", subject);
   if (!(error instanceof TypeError))
     throw new Failure(`${subject}: expected a TypeError, got ${show(error)}`);
 }
 
-async function errorOf(act: () => unknown, expected: string, subject: string): Promise<unknown> {
+async function readError(act: () => unknown, expected: string, subject: string): Promise<unknown> {
   let value: unknown;
   try {
     value = await act();

@@ -61,7 +61,7 @@ export function isSniffedImage(mediaType: string): boolean {
 
 /** The row of a media type, in any case and with any parameters. */
 export function mediaTypeInfo(mediaType: string): MediaTypeInfo | undefined {
-  return byMediaType.get(essenceOf(mediaType));
+  return byMediaType.get(mediaTypeEssence(mediaType));
 }
 
 /** The row of a file extension, in any case and without the dot. */
@@ -70,7 +70,7 @@ export function mediaTypeInfoOfExtension(extension: string): MediaTypeInfo | und
 }
 
 /** The media type without parameters, in lower case. */
-export function essenceOf(mediaType: string): string {
+export function mediaTypeEssence(mediaType: string): string {
   const end = mediaType.indexOf(";");
   const essence = (end === -1 ? mediaType : mediaType.slice(0, end)).trim().toLowerCase();
   return essence === "image/jpg" ? "image/jpeg" : essence;

@@ -10,7 +10,7 @@ import {
   boolean,
   type Infer,
   matching,
-  memberOf,
+  memberShape,
   nullable,
   number,
   object,
@@ -18,7 +18,7 @@ import {
   optional,
   record,
   string,
-  stringOf,
+  stringAmong,
   union,
   variants,
 } from "./shape.js";
@@ -26,7 +26,7 @@ import {
 const described = {
   resourceId: matching<string>(/^res_[0-9a-f]{16}$/),
   name: optional(string),
-  source: stringOf<"upload" | "tool" | "model" | "link" | "import" | (string & Record<never, never>)>(),
+  source: stringAmong<"upload" | "tool" | "model" | "link" | "import" | (string & Record<never, never>)>(),
   declared: optional(object({ mediaType: optional(string), size: optional(number) })),
 };
 
@@ -132,7 +132,7 @@ const assistantMessage = object({
   api: optional(string),
   usage: optional(usageShape),
   stopReason: optional(
-    stringOf<
+    stringAmong<
       "stop" | "length" | "pause" | "toolUse" | "error" | "aborted" | (string & Record<never, never>)
     >(),
   ),
@@ -206,7 +206,7 @@ export type MessageRole = Infer<typeof messageShape>["role"];
 
 /** The roles of stored messages. */
 export const messageRoles: readonly MessageRole[] = messages.flatMap(
-  (message) => valuesOf(message, "role") as readonly MessageRole[],
+  (message) => shapeValues(message, "role") as readonly MessageRole[],
 );
 
 /** The allowed content of a role. */
@@ -227,12 +227,12 @@ export const contentRules: ReadonlyMap<unknown, ContentRule> = new Map(
     const list = takesText ? content.of[1].spec : content;
     const block = list.kind === "array" ? list.of.spec : undefined;
     if (block?.kind !== "variants") throw new TypeError("expected content to be a list of blocks");
-    const blocks = new Set(block.cases.flatMap((one) => valuesOf(one, "type")));
-    return valuesOf(message, "role").map((role) => [role, { blocks, takesText }] as const);
+    const blocks = new Set(block.cases.flatMap((one) => shapeValues(one, "type")));
+    return shapeValues(message, "role").map((role) => [role, { blocks, takesText }] as const);
   }),
 );
 
-function valuesOf(shape: Parameters<typeof memberOf>[0], key: string): readonly string[] {
-  const { spec } = memberOf(shape, key);
+function shapeValues(shape: Parameters<typeof memberShape>[0], key: string): readonly string[] {
+  const { spec } = memberShape(shape, key);
   return spec.kind === "oneOf" ? spec.values.map(String) : [];
 }

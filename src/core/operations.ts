@@ -22,11 +22,11 @@ export function observed<T>(
   hook: OnOperation | undefined,
   name: string,
   act: () => Promise<T>,
-  bytesOf?: (value: T) => number | undefined,
+  readBytes?: (value: T) => number | undefined,
 ): Promise<T> {
   if (hook === undefined) return act();
   const start = performance.now();
-  return reported(hook, name, start, act(), bytesOf);
+  return reported(hook, name, start, act(), readBytes);
 }
 
 /** Reports an operation that began at `start`, when its promise settles. */
@@ -35,11 +35,11 @@ export async function reported<T>(
   name: string,
   start: number,
   operation: Promise<T>,
-  bytesOf?: (value: T) => number | undefined,
+  findBytes?: (value: T) => number | undefined,
 ): Promise<T> {
   try {
     const value = await operation;
-    report(hook, name, start, { bytes: bytesOf?.(value) });
+    report(hook, name, start, { bytes: findBytes?.(value) });
     return value;
   } catch (error) {
     report(hook, name, start, { error });
@@ -52,21 +52,21 @@ export async function* observedItems<T>(
   hook: OnOperation,
   name: string,
   items: AsyncIterable<T>,
-  bytesOf?: (item: T) => number,
+  getBytes?: (item: T) => number,
 ): AsyncGenerator<T, void, undefined> {
   const start = performance.now();
   let bytes = 0;
   let failed: { readonly error: unknown } | undefined;
   try {
     for await (const item of items) {
-      if (bytesOf !== undefined) bytes += bytesOf(item);
+      if (getBytes !== undefined) bytes += getBytes(item);
       yield item;
     }
   } catch (error) {
     failed = { error };
     throw error;
   } finally {
-    report(hook, name, start, { bytes: bytesOf && bytes, ...failed });
+    report(hook, name, start, { bytes: getBytes && bytes, ...failed });
   }
 }
 
@@ -82,7 +82,7 @@ function report(
       name,
       ms: performance.now() - start,
       ...(bytes === undefined ? {} : { bytes }),
-      ...("error" in outcome ? { code: codeOf(outcome.error) } : {}),
+      ...("error" in outcome ? { code: errorCode(outcome.error) } : {}),
     });
     // An async function is assignable to the hook.
     if (result instanceof Promise) result.catch(() => undefined);
@@ -91,7 +91,7 @@ function report(
   }
 }
 
-function codeOf(error: unknown): string {
+function errorCode(error: unknown): string {
   if (error instanceof SessileError) return error.code;
   return error instanceof Error ? error.name : typeof error;
 }

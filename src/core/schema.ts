@@ -7,7 +7,7 @@ import type { Fields, Infer, Shape } from "./shape.js";
  * Derives the zod schema of a shape. It accepts the same JSON as the shape's check, except for strings with
  * `among`, and keeps unknown members. Only the schema subpaths use it, so that other modules do not load zod.
  */
-export function schemaOf<T>({ spec }: Shape<T>): z.ZodType<T> {
+export function toSchema<T>({ spec }: Shape<T>): z.ZodType<T> {
   return derived(spec) as z.ZodType<T>;
 }
 
@@ -45,15 +45,15 @@ function derived(spec: Shape["spec"]): z.ZodType {
     case "oneOf":
       return z.literal(spec.values);
     case "optional":
-      return z.exactOptional(schemaOf(spec.of));
+      return z.exactOptional(toSchema(spec.of));
     case "nullable":
-      return z.nullable(schemaOf(spec.of));
+      return z.nullable(toSchema(spec.of));
     case "array":
-      return z.array(schemaOf(spec.of));
+      return z.array(toSchema(spec.of));
     case "record":
-      return z.record(z.string(), schemaOf(spec.of));
+      return z.record(z.string(), toSchema(spec.of));
     case "union":
-      return z.union(spec.of.map(schemaOf));
+      return z.union(spec.of.map(toSchema));
     case "object":
       return z.looseObject(memberSchemas(spec.fields));
     case "variants":

@@ -71,7 +71,7 @@ function simple<T>(spec: ShapeSpec, expected: string, test: (value: unknown) => 
 /** Any value, also undefined. */
 export const anything: Shape = shape({ kind: "anything" }, () => undefined);
 /** A string, empty or not. */
-export const string: Shape<string> = stringOf();
+export const string: Shape<string> = stringAmong();
 /** A string that is not empty. */
 export const nonEmptyString: Shape<string> = simple(
   { kind: "string", minLength: 1 },
@@ -101,7 +101,7 @@ export function custom<T = unknown>(check: Check): Shape<T> {
  *
  * @param among the values that a schema requires
  */
-export function stringOf<T extends string>(...among: readonly string[]): Shape<T> {
+export function stringAmong<T extends string>(...among: readonly string[]): Shape<T> {
   const spec = { kind: "string", ...(among.length > 0 && { among }) } as const;
   return simple(spec, "a string", (value) => typeof value === "string");
 }
@@ -176,7 +176,7 @@ export function object<F extends Fields>(fields: F): Shape<InferFields<F>> {
   const keys = Object.keys(fields);
   const checks = Object.values(fields);
   // Valid primitive and absent members are tested inline: a call for each takes twice as long (Node 24).
-  const types = Object.values(fields).map(primitiveOf);
+  const types = Object.values(fields).map(primitiveType);
   const optionals = Object.values(fields).map(({ spec }) => spec.kind === "optional");
   return shape({ kind: "object", fields }, (value) => {
     if (!isRecord(value)) return notAnObject;
@@ -196,10 +196,10 @@ export function object<F extends Fields>(fields: F): Shape<InferFields<F>> {
 }
 
 /** The `typeof` that is the whole check of a shape, except that numbers must be finite; else "". */
-function primitiveOf({ spec }: Shape): "string" | "number" | "boolean" | "" {
+function primitiveType({ spec }: Shape): "string" | "number" | "boolean" | "" {
   switch (spec.kind) {
     case "optional":
-      return primitiveOf(spec.of);
+      return primitiveType(spec.of);
     case "string":
       return spec.pattern === undefined && spec.minLength === undefined ? "string" : "";
     case "number":
@@ -225,7 +225,7 @@ export function variants<const C extends readonly Shape[]>(
   const known = new Map<unknown, Shape>();
   let rest: Shape | undefined;
   for (const one of cases) {
-    const member = memberOf(one, key).spec;
+    const member = memberShape(one, key).spec;
     if (member.kind !== "oneOf") rest = one;
     else for (const value of member.values) known.set(value, one);
   }
@@ -238,7 +238,7 @@ export function variants<const C extends readonly Shape[]>(
 }
 
 /** The shape of a member of an object. */
-export function memberOf({ spec }: Shape, key: string): Shape {
+export function memberShape({ spec }: Shape, key: string): Shape {
   const member = spec.kind === "object" ? spec.fields[key] : undefined;
   if (member === undefined) throw new TypeError(`expected the shape of an object with the member ${key}`);
   return member;

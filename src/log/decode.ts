@@ -14,10 +14,10 @@ import {
 import {
   type EntryHead,
   type EntryKey,
-  entryIdOf,
-  entryKeyOf,
   parseEntryPrefix,
   parseTimestamp,
+  toEntryId,
+  toEntryKey,
 } from "./entry-prefix.js";
 import { isEntryType, isStructural } from "./entry-types.js";
 import { type CleanLine, nextParentKey, rangesOfLine, withoutStrayBytes } from "./joined-lines.js";
@@ -97,7 +97,7 @@ export function decodeParts(
   context: DecodeContext,
   known?: ParseLineOptions,
 ): readonly LinePart[] {
-  return partsOf(bytes, { context, advance: () => undefined }, known);
+  return readParts(bytes, { context, advance: () => undefined }, known);
 }
 
 /** The heads of a line's parts: from the canonical prefix, or else by decoding the line. */
@@ -117,7 +117,7 @@ export function entryKeyOfPart({ decoded, head }: LinePart): EntryKey | undefine
   return decoded.kind === "entry" ? decoded.head.id : head?.id;
 }
 
-function partsOf(
+function readParts(
   bytes: Uint8Array,
   decoder: Pick<LineDecoder, "context" | "advance">,
   known: ParseLineOptions | undefined,
@@ -200,8 +200,8 @@ export function decodeLine(bytes: Uint8Array, context: DecodeContext, known?: Pa
   const { id, parentId, timestamp } = entry;
   const head = {
     type,
-    id: entryKeyOf(id),
-    parentId: parentId === null ? null : entryKeyOf(parentId),
+    id: toEntryKey(id),
+    parentId: parentId === null ? null : toEntryKey(parentId),
     time: parseTimestamp(timestamp),
     role,
   };
@@ -371,7 +371,7 @@ function decodeValue(
     const entry = own as unknown as SessionEntry & { readonly type: "message" };
     return { kind: "entry", entry, type, role: entry.message.role, diagnostics };
   }
-  const role = roleOf(type, own);
+  const role = typeRole(type, own);
   const entry = normalizeEntry(own);
   const problem = fieldsProblem(entry);
   if (isEntryType(type) && problem === undefined) {
@@ -426,7 +426,7 @@ export class LineDecoder {
 
   /** Decodes the whole next line into its parts, and advances past it. */
   decode(line: Uint8Array, known?: ParseLineOptions): readonly LinePart[] {
-    return partsOf(line, this, known);
+    return readParts(line, this, known);
   }
 
   /** Advances past a part that was decoded with {@link context}. */
@@ -441,7 +441,7 @@ export class LineDecoder {
         this.#constantContext = { version: this.version, ordinal: 0, maxDepth: this.#maxDepth };
     }
     if (decoded.kind !== "entry" || this.#constantContext !== undefined) return;
-    const id = entryIdOf(decoded.head.id);
+    const id = toEntryId(decoded.head.id);
     if (this.#idsBeforeHeader.has(id)) return;
     if (this.version === undefined) this.#idsBeforeHeader.add(id);
     this.#previousId = id;
@@ -501,7 +501,7 @@ function normalizeEntry(entry: Readonly<Record<string, unknown>>): Readonly<Reco
   return entry;
 }
 
-function roleOf(type: string, entry: Readonly<Record<string, unknown>>): string | undefined {
+function typeRole(type: string, entry: Readonly<Record<string, unknown>>): string | undefined {
   if (type !== "message" || !isRecord(entry.message) || typeof entry.message.role !== "string")
     return undefined;
   return entry.message.role === "hookMessage" ? "custom" : entry.message.role;

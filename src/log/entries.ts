@@ -188,7 +188,7 @@ export interface Erasure {
 }
 
 /** The erasure that a value of JSON records; undefined if it is no tombstone. */
-export function erasureOf(entry: unknown): Erasure | undefined {
+export function entryErasure(entry: unknown): Erasure | undefined {
   if (!isRecord(entry) || !isRecord(entry.erased)) return undefined;
   const { at, reason } = entry.erased;
   return typeof at === "string" && typeof reason === "string" ? { at, reason } : undefined;

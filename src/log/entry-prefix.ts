@@ -97,7 +97,7 @@ export class EntryPrefix implements EntryHead {
     } else {
       end = plainEnd(bytes, at, stop);
       if (end < 0) return false;
-      this.type = textOf(bytes, at, end);
+      this.type = readText(bytes, at, end);
       if (this.type === "session") return false;
     }
     at = end + 8;
@@ -111,7 +111,7 @@ export class EntryPrefix implements EntryHead {
     } else {
       end = plainEnd(bytes, at, stop);
       if (end <= at) return false;
-      this.id = textOf(bytes, at, end);
+      this.id = readText(bytes, at, end);
     }
     at = end + 13;
     if (at > limit || view.getFloat64(end) !== parentKeyAt0 || view.getFloat64(end + 5) !== parentKeyAt5)
@@ -125,7 +125,7 @@ export class EntryPrefix implements EntryHead {
         const parentId = bytes[at + 8] === quote ? keyOf8(bytes, at) : undefined;
         end = parentId === undefined ? plainEnd(bytes, at, stop) : at + 8;
         if (end < 0) return false;
-        this.parentId = parentId ?? textOf(bytes, at, end);
+        this.parentId = parentId ?? readText(bytes, at, end);
       }
       at = end + 15;
       if (at > limit || view.getFloat64(end) !== timeKeyAt0 || view.getFloat64(end + 7) !== timeKeyAt7)
@@ -143,7 +143,7 @@ export class EntryPrefix implements EntryHead {
       end = plainEnd(bytes, at, stop);
       if (end < 0) return false;
       const time = end - at === isoLength ? parseIsoTime(bytes, at) : Number.NaN;
-      this.time = Number.isNaN(time) ? textOf(bytes, at, end) : time;
+      this.time = Number.isNaN(time) ? readText(bytes, at, end) : time;
     }
     this.role = undefined;
     if (this.type === "message") {
@@ -163,7 +163,7 @@ export class EntryPrefix implements EntryHead {
       } else {
         end = plainEnd(bytes, at, stop);
         if (end < 0) return false;
-        this.role = textOf(bytes, at, end);
+        this.role = readText(bytes, at, end);
       }
     }
     this.end = end;
@@ -257,7 +257,7 @@ function plainEnd(bytes: Uint8Array, at: number, stop: number): number {
 }
 
 /** Makes a flat string: a slice of a chunk's text would keep the whole chunk in memory. */
-function textOf(bytes: Uint8Array, start: number, end: number): string {
+function readText(bytes: Uint8Array, start: number, end: number): string {
   const known = knownWord(bytes, start, end);
   if (known !== undefined) return known;
   return String.fromCharCode.apply(undefined, bytes.subarray(start, end) as unknown as number[]);
@@ -333,7 +333,7 @@ function daysSince1970(year: number, month: number, day: number): number {
 export type EntryKey = number | string;
 
 /** The key of an id. */
-export function entryKeyOf(id: string): EntryKey {
+export function toEntryKey(id: string): EntryKey {
   if (id.length !== 8) return id;
   let key = 0;
   for (let i = 0; i < 8; i++) {
@@ -345,8 +345,8 @@ export function entryKeyOf(id: string): EntryKey {
   return key;
 }
 
-/** The inverse of {@link entryKeyOf}. */
-export function entryIdOf(key: EntryKey): string {
+/** The inverse of {@link toEntryKey}. */
+export function toEntryId(key: EntryKey): string {
   return typeof key === "string" ? key : hex8(key);
 }
 

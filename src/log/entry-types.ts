@@ -22,7 +22,7 @@ import {
   optional,
   type Shape,
   string,
-  stringOf,
+  stringAmong,
   union,
   variants,
 } from "../core/shape.js";
@@ -66,7 +66,7 @@ const statsShape = object({
 const permissionRule = object({
   permission: string,
   pattern: string,
-  action: stringOf<"allow" | "deny" | "ask" | (string & Record<never, never>)>(),
+  action: stringAmong<"allow" | "deny" | "ask" | (string & Record<never, never>)>(),
 });
 
 /**

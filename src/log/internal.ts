@@ -60,7 +60,7 @@ export {
   type EntryMap,
   type EntryType,
   type Erasure,
-  erasureOf,
+  entryErasure,
   extensionVersion,
   type FileDiff,
   formatVersion,
@@ -77,11 +77,11 @@ export {
   type EntryHead,
   type EntryKey,
   EntryPrefix,
-  entryIdOf,
-  entryKeyOf,
   parseEntryPrefix,
   parseTimestamp,
   printTimestamp,
+  toEntryId,
+  toEntryKey,
 } from "./entry-prefix.js";
 export {
   entryTypesWith,
@@ -107,8 +107,8 @@ export {
   isCall,
   memberAt,
   type OwnCustomType,
-  ownershipOf,
   type Relation,
+  readOwnership,
   type Source,
   stringsIn,
 } from "./ownership.js";

@@ -86,15 +86,15 @@ function lineStarts(bytes: Uint8Array): { readonly free: readonly number[]; read
 
 /** Within a string of JSON these quotes would be escaped. */
 function isLineStart(bytes: Uint8Array, start: number): boolean {
-  const afterType = endOf(bytes, typeKey, start);
-  if (afterType < 0 || endOf(bytes, headerType, afterType) >= 0) return afterType >= 0;
-  const afterId = endOf(bytes, idKey, textEnd(bytes, afterType));
-  const value = afterId < 0 ? -1 : endOf(bytes, parentKey, textEnd(bytes, afterId));
+  const afterType = readEnd(bytes, typeKey, start);
+  if (afterType < 0 || readEnd(bytes, headerType, afterType) >= 0) return afterType >= 0;
+  const afterId = readEnd(bytes, idKey, textEnd(bytes, afterType));
+  const value = afterId < 0 ? -1 : readEnd(bytes, parentKey, textEnd(bytes, afterId));
   if (value < 0) return false;
-  const afterNull = endOf(bytes, nullValue, value);
-  const text = endOf(bytes, openQuote, value);
+  const afterNull = readEnd(bytes, nullValue, value);
+  const text = readEnd(bytes, openQuote, value);
   const next = afterNull >= 0 ? afterNull : text < 0 ? -1 : textEnd(bytes, text) + 1;
-  return next >= 0 && endOf(bytes, timeKey, next) >= 0;
+  return next >= 0 && readEnd(bytes, timeKey, next) >= 0;
 }
 
 /** The quote after a short text without escapes; the end of the bytes without one. */
@@ -109,7 +109,7 @@ function textEnd(bytes: Uint8Array, start: number): number {
 }
 
 /** The place after some bytes, with any NULs before and within; -1 if others are there. */
-function endOf(bytes: Uint8Array, wanted: Uint8Array, start: number): number {
+function readEnd(bytes: Uint8Array, wanted: Uint8Array, start: number): number {
   let at = start;
   for (const byte of wanted) {
     while (bytes[at] === 0) at++;

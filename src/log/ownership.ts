@@ -101,7 +101,7 @@ export const entryOwnership: EntryRows = {
       firstKeptEntryId: "kept",
       tokensBefore: "kept",
       fromHook: "kept",
-      usage: countsOf,
+      usage: lineCounts,
       retain: "kept",
       strategy: "kept",
       inForce: ({ model, thinkingLevel, pins, isObserved }) => ({ model, thinkingLevel, pins, isObserved }),
@@ -112,7 +112,7 @@ export const entryOwnership: EntryRows = {
     derived: { kind: "compaction", from: ["covered"] },
   },
   branch_summary: {
-    members: { fromId: "kept", summary: "text", fromHook: "kept", usage: countsOf, details: "dropped" },
+    members: { fromId: "kept", summary: "text", fromHook: "kept", usage: lineCounts, details: "dropped" },
     derived: { kind: "branch_summary", from: ["abandoned"] },
   },
   // The data have a row by their custom type.
@@ -138,7 +138,7 @@ export const entryOwnership: EntryRows = {
     erasedWith: ["firstMessage"],
   },
   usage: {
-    members: { kind: "kept", provider: "kept", model: "kept", usage: countsOf, note: "dropped" },
+    members: { kind: "kept", provider: "kept", model: "kept", usage: lineCounts, note: "dropped" },
   },
   context_edit: {
     members: {
@@ -239,11 +239,11 @@ export const customOwnership = {
 export type OwnCustomType = keyof typeof customOwnership;
 
 /** The row of an entry's type; that of all custom entries for another program's type. */
-export function ownershipOf(entry: SessionEntry): Ownership & Partial<CustomRow> {
-  return (entry.type === "custom" && customRowOf(entry.customType)) || entryOwnership[entry.type];
+export function readOwnership(entry: SessionEntry): Ownership & Partial<CustomRow> {
+  return (entry.type === "custom" && customTypeCustomRow(entry.customType)) || entryOwnership[entry.type];
 }
 
-function customRowOf(customType: string): CustomRow | undefined {
+function customTypeCustomRow(customType: string): CustomRow | undefined {
   return Object.hasOwn(customOwnership, customType)
     ? customOwnership[customType as OwnCustomType]
     : undefined;
@@ -259,7 +259,7 @@ export function bareFields(entry: SessionEntry): Data {
     if (rule === "kept") bare[name] = value;
     else bare[name] = rule === "text" ? erasedText : rule(value);
   }
-  const keeps = entry.type === "custom" ? customRowOf(entry.customType)?.keeps : undefined;
+  const keeps = entry.type === "custom" ? customTypeCustomRow(entry.customType)?.keeps : undefined;
   const data = keeps && entry.type === "custom" && isRecord(entry.data) ? keeps(entry.data) : undefined;
   return defined({ ...bare, data });
 }
@@ -310,14 +310,14 @@ function erasedMessage(message: Message): Message {
     case "assistant": {
       const { api, provider, model, usage, stopReason, refused, summary } = message;
       const content = erasedContent(message.content) as AssistantMessage["content"];
-      const counts = usage && countsOf(usage);
+      const counts = usage && lineCounts(usage);
       const ending = { stopReason, refused, summary, timestamp };
       return defined({ role, content, api, provider, model, usage: counts, ...ending });
     }
     case "toolResult": {
       const { toolCallId, toolName, isError, usage } = message;
       const content = [{ type: "text", text: erasedText }] as const;
-      const counts = usage && countsOf(usage);
+      const counts = usage && lineCounts(usage);
       return defined({ role, toolCallId, toolName, content, usage: counts, isError, timestamp });
     }
     case "bashExecution": {
@@ -350,7 +350,7 @@ function bareCall({ id, name, namespace }: ToolCall): ToolCall {
   return defined({ type: "toolCall", id, name, arguments: {}, namespace });
 }
 
-function countsOf(usage: Usage): Usage {
+function lineCounts(usage: Usage): Usage {
   const { input, output, cacheRead, cacheWrite, cacheWrite1h, totalTokens, cost } = usage;
   const numbers = { input, output, cacheRead, cacheWrite, cacheWrite1h, totalTokens };
   if (cost === undefined) return defined(numbers);
@@ -425,7 +425,7 @@ function bareMember(owner: Data, key: string, member: unknown): unknown {
   if (texts.has(key) && typeof member === "string") return erasedText;
   if (lists.has(key) && Array.isArray(member)) return bareBlocks(member, texts.has(key));
   if (containers.has(key) && isRecord(member)) return bareRecord(member);
-  if (key === "usage" && isRecord(member)) return numbersOf(member);
+  if (key === "usage" && isRecord(member)) return readNumbers(member);
   if (structural.has(key) && isRecord(member)) return member;
   if (counting.has(key) && typeof member === "number") return member;
   if (words.get(key)?.includes(String(member)) === true) return member;
@@ -448,7 +448,7 @@ function bareBlocks(blocks: readonly unknown[], isText: boolean): unknown {
   return isText && bare.length === 0 && blocks.length > 0 ? erasedText : bare;
 }
 
-function numbersOf(value: Data): Data {
+function readNumbers(value: Data): Data {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => typeof member === "number"));
 }
 

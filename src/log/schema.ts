@@ -3,7 +3,7 @@
  * derive from the shapes that sessions validate with, and keep unknown members.
  */
 import * as z from "zod";
-import { memberSchemas, schemaOf } from "../core/schema.js";
+import { memberSchemas, toSchema } from "../core/schema.js";
 import type { SessionEntry, SessionHeader } from "./entries.js";
 import { entryShape, headerFields } from "./entry-types.js";
 
@@ -17,7 +17,7 @@ import { entryShape, headerFields } from "./entry-types.js";
  * const documentation = z.toJSONSchema(sessionEntrySchema);
  * ```
  */
-export const sessionEntrySchema: z.ZodType<SessionEntry> = schemaOf(entryShape);
+export const sessionEntrySchema: z.ZodType<SessionEntry> = toSchema(entryShape);
 
 /**
  * The first line of a session. If another writer omitted `timestamp` or `cwd`, they read as empty, as in an

@@ -44,7 +44,7 @@ export function lineTest(phrases: readonly SearchPhrase[]): LineTest {
   const plain = words.filter((word) => !/[^a-z0-9]/.test(word));
   const longest = plain.reduce((one, word) => (word.length > one.length ? word : one), "");
   return {
-    next: longest === "" ? (_bytes, from) => from : placesOf(longest),
+    next: longest === "" ? (_bytes, from) => from : placesByWord(longest),
     passes(line) {
       const text = decoder.decode(line);
       const isFolded = plain.length < words.length || isHard(text);
@@ -62,7 +62,7 @@ const backslash = 0x5c;
 const underscore = 0x5f;
 const letterU = 0x75;
 
-function placesOf(word: string): LineTest["next"] {
+function placesByWord(word: string): LineTest["next"] {
   const sought = rarestPart(word, 1);
   /** Whether a byte needs a look. */
   const marked = new Uint8Array(256).fill(1, 0x80);

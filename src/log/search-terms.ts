@@ -4,14 +4,14 @@
  * missed.
  */
 
-import { type ContextMessage, type OpaqueBlock, resourceOf } from "../content/index.js";
-import { opaqueWords, resourcesOf } from "../content/internal.js";
+import { blockResource, type ContextMessage, type OpaqueBlock } from "../content/index.js";
+import { blockResources, opaqueWords } from "../content/internal.js";
 import { isRecord } from "../core/shape.js";
 import { decodeLine } from "./decode.js";
 import { formatVersion, type SessionEntry, type UnknownEntry } from "./entries.js";
 import { isEntryType } from "./entry-types.js";
 import { defaultLimits } from "./line-splitter.js";
-import { asciiWords, humpsOf, isAscii, type SearchPhrase, wordsOf } from "./search-words.js";
+import { asciiWords, isAscii, type SearchPhrase, textWords, wordHumps } from "./search-words.js";
 
 /** UTF-16 units of a term: longer words have this beginning in common. At most 120 bytes in UTF-8. */
 const maxTermLength = 40;
@@ -40,7 +40,7 @@ export function searchTermsOfLine(line: Uint8Array): readonly string[] {
   const terms = new Set<string>();
   let length = 0;
   for (const text of searchTexts(entry)) {
-    for (const term of isAscii(text) ? termsOfAscii(asciiWords(text)) : termsOf(wordsOf(text))) {
+    for (const term of isAscii(text) ? termsOfAscii(asciiWords(text)) : wordTerms(textWords(text))) {
       if (terms.has(mark + term)) continue;
       terms.add(mark + term);
       length += term.length + mark.length;
@@ -58,13 +58,13 @@ const maxQueryTerms = 64;
  * for every term that begins with it. Of a long query the first terms decide.
  */
 export function candidateTerms(phrases: readonly SearchPhrase[]): readonly (readonly string[])[] {
-  const all = new Set(phrases.flatMap(({ words }) => [...termsOf(words, false)]));
+  const all = new Set(phrases.flatMap(({ words }) => [...wordTerms(words, false)]));
   const terms = [...all].slice(0, maxQueryTerms);
   return [terms, ...terms.map((term) => [ofPart + term]), [everyQuery]];
 }
 
 /** Characters of scripts without spaces are joined in pairs, which are rarer than one. */
-function* termsOf(
+function* wordTerms(
   words: Iterable<{ readonly text: string; readonly isUnit: boolean; readonly humps?: readonly string[] }>,
   withHumps = true,
 ): Generator<string, void, undefined> {
@@ -82,7 +82,7 @@ function* termsOf(
   if (unit !== undefined && (withHumps || !isPaired)) yield unit;
 }
 
-/** {@link termsOf} for words of ASCII, most of them once: a third of the time. */
+/** {@link wordTerms} for words of ASCII, most of them once: a third of the time. */
 function* termsOfAscii(words: Iterable<string>): Generator<string, void, undefined> {
   const seen = new Set<string>();
   for (const word of words) {
@@ -92,7 +92,7 @@ function* termsOfAscii(words: Iterable<string>): Generator<string, void, undefin
     seen.add(word);
     const folded = word.toLowerCase();
     yield cut(folded);
-    if (folded !== word) for (const ending of humpsOf(word)) yield cut(ending);
+    if (folded !== word) for (const ending of wordHumps(word)) yield cut(ending);
   }
 }
 
@@ -104,7 +104,7 @@ function cut(text: string): string {
 
 /** The texts of an entry that a search looks at: never base64, and no names of parameters. */
 export function searchTexts(entry: SessionEntry | UnknownEntry): readonly string[] {
-  return cleaned(textsOf(entry));
+  return cleaned(entryTexts(entry));
 }
 
 /** {@link searchTexts} of a message, as edits changed it. */
@@ -116,7 +116,7 @@ function cleaned(texts: Iterable<string>): readonly string[] {
   return Array.from(texts, withoutBase64).filter((text) => text !== "");
 }
 
-function* textsOf(entry: SessionEntry | UnknownEntry): Generator<string, void, undefined> {
+function* entryTexts(entry: SessionEntry | UnknownEntry): Generator<string, void, undefined> {
   switch (entry.type) {
     case "message":
     case "message_update":
@@ -164,12 +164,13 @@ function* textsOfContent(content: unknown): Generator<string, void, undefined> {
   for (const block of content) {
     if (!isRecord(block)) continue;
     if (block.type === "text" && typeof block.text === "string") {
-      const resource = resourceOf(block as unknown as Parameters<typeof resourceOf>[0]);
+      const resource = blockResource(block as unknown as Parameters<typeof blockResource>[0]);
       if (resource === undefined) yield block.text;
       else yield resource.name ?? (resource.kind === "link" ? resource.uri : "");
     } else if (block.type === "opaque") {
       yield opaqueWords(block.data);
-      for (const { name } of resourcesOf(block as unknown as OpaqueBlock)) if (name !== undefined) yield name;
+      for (const { name } of blockResources(block as unknown as OpaqueBlock))
+        if (name !== undefined) yield name;
     } else if (block.type === "thinking" && typeof block.thinking === "string") {
       yield block.thinking;
     } else if (block.type === "toolCall") {

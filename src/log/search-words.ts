@@ -36,7 +36,7 @@ const [noWord, inWord, isWord] = [1, 2, 3] as const;
 /** The class of each code point; 0 if it is not yet known. */
 let classes: Uint8Array | undefined;
 
-function classOf(codePoint: number): number {
+function codePointClass(codePoint: number): number {
   classes ??= new Uint8Array(0x11_0000);
   const known = classes[codePoint] as number;
   if (known !== 0) return known;
@@ -55,7 +55,7 @@ const windowLength = 1 << 16;
 const endLength = 1 << 12;
 
 /** The parts of a text that are normalized one by one. */
-function* windowsOf(text: string): Generator<string, void, undefined> {
+function* textWindows(text: string): Generator<string, void, undefined> {
   for (let from = 0; from < text.length; ) {
     const to = text.length - from <= windowLength ? text.length : windowEnd(text, from + windowLength);
     yield text.slice(from, to);
@@ -73,7 +73,7 @@ function windowEnd(text: string, limit: number): number {
   // Characters of ASCII never join with the one before.
   for (let at = limit; at > limit - endLength; at--) {
     const code = text.charCodeAt(at);
-    if (code < 0x80 && classOf(code) === noWord) return at;
+    if (code < 0x80 && codePointClass(code) === noWord) return at;
   }
   for (let at = limit; at > limit - endLength; at--) {
     if (isLow(text, at) || mark.test(text.slice(at, at + 2))) continue;
@@ -123,14 +123,14 @@ export function* asciiWords(text: string): Generator<string, void, undefined> {
 }
 
 /** The words of a text in order, with places in its normal form. */
-export function* wordsOf(text: string): Generator<Word, void, undefined> {
+export function* textWords(text: string): Generator<Word, void, undefined> {
   if (isAscii(text)) {
     let end = 0;
     for (const raw of asciiWords(text)) {
       const start = text.indexOf(raw, end);
       end = start + raw.length;
       const folded = raw.toLowerCase();
-      yield { text: folded, start, end, isUnit: false, humps: folded === raw ? noHumps : humpsOf(raw) };
+      yield { text: folded, start, end, isUnit: false, humps: folded === raw ? noHumps : wordHumps(raw) };
     }
     return;
   }
@@ -138,7 +138,7 @@ export function* wordsOf(text: string): Generator<Word, void, undefined> {
   let read = 0;
   /** The word that a window ended in. */
   let open = "";
-  for (const window of windowsOf(text)) {
+  for (const window of textWindows(text)) {
     read += window.length;
     const normalized = open + normalizedText(window);
     const end = before + normalized.length;
@@ -158,10 +158,10 @@ function* wordsOfWindow(text: string, before: number): Generator<Word, void, und
     const start = at;
     const first = text.codePointAt(at) as number;
     at += first > 0xffff ? 2 : 1;
-    const found = classOf(first);
+    const found = codePointClass(first);
     if (found === noWord) continue;
     if (found === inWord) {
-      for (let next = text.codePointAt(at); next !== undefined && classOf(next) === inWord; ) {
+      for (let next = text.codePointAt(at); next !== undefined && codePointClass(next) === inWord; ) {
         at += next > 0xffff ? 2 : 1;
         next = text.codePointAt(at);
       }
@@ -175,7 +175,7 @@ function* wordsOfWindow(text: string, before: number): Generator<Word, void, und
       end: before + at,
       isUnit: found === isWord,
       // A word that is folded already has no capitals.
-      humps: folded === raw ? noHumps : humpsOf(raw),
+      humps: folded === raw ? noHumps : wordHumps(raw),
     };
   }
 }
@@ -187,7 +187,7 @@ const maxHumps = 8;
 const hump = /(?<=[\p{Ll}\p{N}])\p{Lu}|(?<=\p{Lu})\p{Lu}(?=\p{Ll})/gu;
 
 /** The folded endings of a word that begin at a capital within it. */
-export function humpsOf(word: string): readonly string[] {
+export function wordHumps(word: string): readonly string[] {
   if (word.length < 3 || word.length > maxHumpedLength) return noHumps;
   const humps = Array.from(word.matchAll(hump), ({ index }) => foldCase(word.slice(index)));
   return humps.length > maxHumps ? noHumps : humps;
@@ -204,7 +204,7 @@ const maxPhrases = 100;
 export function parseQuery(text: string): readonly SearchPhrase[] {
   const phrases: SearchPhrase[] = [];
   const add = (part: string, isWhole: boolean) => {
-    const words = Array.from(wordsOf(part));
+    const words = Array.from(textWords(part));
     if (words.length > 0) phrases.push({ words, isWhole });
   };
   for (let at = 0; at < text.length; at++) {
@@ -278,7 +278,7 @@ type Place = Pick<TextMatch, "start" | "end">;
 function findPhrases(text: string, phrases: readonly SearchPhrase[]): ReadonlyMap<SearchPhrase, Place> {
   const found = new Map<SearchPhrase, Place>();
   let finders = phrases.map((phrase) => ({ phrase, next: phraseFinder(phrase) }));
-  for (const word of wordsOf(text)) {
+  for (const word of textWords(text)) {
     let isFound = false;
     for (const { phrase, next } of finders) {
       const start = next(word);
@@ -307,7 +307,7 @@ function phraseFinder({ words, isWhole }: SearchPhrase): (word: Word) => number 
   const ends = (ending: string) => (isWhole ? ending === tail : ending.startsWith(tail));
   if (last === 0) return (word) => (begins(word, ends) ? word.start : undefined);
   const middle = words.slice(1, last).map(({ text }) => text);
-  const borders = bordersOf(middle);
+  const borders = wordBorders(middle);
   /** The starts of the words that may be the first one, in a ring. */
   const starts: (number | undefined)[] = new Array(middle.length + 2);
   let matched = 0;
@@ -326,7 +326,7 @@ function phraseFinder({ words, isWhole }: SearchPhrase): (word: Word) => number 
 }
 
 /** By the length of a beginning of words: that of the longest shorter beginning that it ends with. */
-function bordersOf(words: readonly string[]): readonly number[] {
+function wordBorders(words: readonly string[]): readonly number[] {
   const borders: number[] = [];
   let length = 0;
   for (const [index, word] of words.entries()) {
@@ -347,7 +347,7 @@ function matchAt(text: string, { start, end }: Place): TextMatch {
   if (text.length <= windowLength || isAscii(text)) return { text: normalizedText(text), start, end };
   let before = 0;
   let from = 0;
-  for (const window of windowsOf(text)) {
+  for (const window of textWindows(text)) {
     const normalized = normalizedText(window);
     if (start < before + normalized.length) {
       const left = normalizedText(text.slice(Math.max(0, from - contextLength), from));

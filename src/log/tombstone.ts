@@ -5,8 +5,14 @@
 
 import { encodeUtf8, equalBytes } from "../core/bytes.js";
 import { decodeLine } from "./decode.js";
-import { type Erasure, erasureOf, formatVersion, type SessionEntry, type UnknownEntry } from "./entries.js";
-import { entryIdOf, parseEntryPrefix, printTimestamp } from "./entry-prefix.js";
+import {
+  type Erasure,
+  entryErasure,
+  formatVersion,
+  type SessionEntry,
+  type UnknownEntry,
+} from "./entries.js";
+import { parseEntryPrefix, printTimestamp, toEntryId } from "./entry-prefix.js";
 import { appendChecksum, parseLine } from "./line-json.js";
 import { defaultLimits } from "./line-splitter.js";
 import { bareFields, defined } from "./ownership.js";
@@ -21,7 +27,7 @@ export function erasureOfLine(
   line: Uint8Array,
 ): { readonly erasure: Erasure; readonly part: ErasedPart } | undefined {
   const parsed = parseLine(line, maxDepth, { unchecked: true });
-  const erasure = parsed.ok ? erasureOf(parsed.value) : undefined;
+  const erasure = parsed.ok ? entryErasure(parsed.value) : undefined;
   if (!parsed.ok || erasure === undefined) return undefined;
   const text = JSON.stringify(parsed.value);
   const parts = ["body", "names"] as const;
@@ -47,23 +53,23 @@ function printedTombstone(line: Uint8Array, erased: Erasure, part: ErasedPart): 
     const { entry } = decoded;
     if (entry.type === "unknown") return unknownTombstone(entry, decoded.head.role, erased);
     const isComplete = isBare(entry, part);
-    return JSON.stringify(tombstoneOf(entry, (isComplete && erasureOf(entry)) || erased, part));
+    return JSON.stringify(entryTombstone(entry, (isComplete && entryErasure(entry)) || erased, part));
   }
   // The entry stays in the tree without its body, as a damaged line does.
   const head = parseEntryPrefix(line);
   if (head === undefined) return undefined;
   const { type, role } = head;
-  const id = entryIdOf(head.id);
-  const parentId = head.parentId === null ? null : entryIdOf(head.parentId);
+  const id = toEntryId(head.id);
+  const parentId = head.parentId === null ? null : toEntryId(head.parentId);
   const message = role === undefined ? {} : { message: { role } };
   return JSON.stringify({ type, id, parentId, timestamp: printTimestamp(head.time), ...message, erased });
 }
 
 /** Whether an entry has no more than its tombstone: an erasure that is repeated keeps its first record. */
 function isBare(entry: SessionEntry, part: ErasedPart): boolean {
-  const known = erasureOf(entry);
+  const known = entryErasure(entry);
   if (known === undefined) return false;
-  return JSON.stringify(tombstoneOf(entry, known, part)) === JSON.stringify(entry);
+  return JSON.stringify(entryTombstone(entry, known, part)) === JSON.stringify(entry);
 }
 
 function unknownTombstone(
@@ -74,13 +80,13 @@ function unknownTombstone(
   const message = role === undefined ? {} : { message: { role } };
   const place = { type, id, parentId, timestamp, ...message };
   const parsed = parseLine(encodeUtf8(raw), maxDepth, { unchecked: true });
-  const known = parsed.ok ? erasureOf(parsed.value) : undefined;
+  const known = parsed.ok ? entryErasure(parsed.value) : undefined;
   const prior = parsed.ok ? (parsed.value as { readonly prior?: unknown }).prior : undefined;
   return JSON.stringify({ ...place, erased: known ?? erased, ...(typeof prior === "string" && { prior }) });
 }
 
 /** The tombstone of an entry. */
-function tombstoneOf(entry: SessionEntry, erased: Erasure, part: ErasedPart): SessionEntry {
+function entryTombstone(entry: SessionEntry, erased: Erasure, part: ErasedPart): SessionEntry {
   const { type, id, parentId, timestamp, prior, merges } = entry;
   const place = { type, id, parentId, timestamp };
   const after = { erased, prior, merges };
@@ -93,10 +99,10 @@ function tombstoneOf(entry: SessionEntry, erased: Erasure, part: ErasedPart): Se
 
 /** Whether an entry has more than its tombstone, such as a label that clears none. */
 export function hasText(entry: SessionEntry, part: ErasedPart): boolean {
-  const erased = erasureOf(entry) ?? { at: "", reason: "" };
+  const erased = entryErasure(entry) ?? { at: "", reason: "" };
   const { type, id, parentId, timestamp, ...fields } = entry;
   const whole = { type, id, parentId, timestamp, ...fields, erased };
-  return canonical(tombstoneOf(entry, erased, part)) !== canonical(whole as SessionEntry);
+  return canonical(entryTombstone(entry, erased, part)) !== canonical(whole as SessionEntry);
 }
 
 /** A text of an entry for comparisons, without empty members. */

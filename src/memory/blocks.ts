@@ -131,11 +131,11 @@ function checkBlock(block: MemoryBlock, label: string, at: string): Block {
     const canSet = typeof source.set === "function";
     const writable = block.writable ?? canSet;
     if (writable && !canSet) throw new TypeError(`${at}.writable: the source has no set`);
-    return { kind: "shared", label, description, writable, source, maxTokens: maxTokensOf(block, at) };
+    return { kind: "shared", label, description, writable, source, maxTokens: readMaxTokens(block, at) };
   }
   if ("writable" in block && block.writable === true) {
     const { description = "" } = block;
-    return { kind: "session", label, description, writable: true, maxTokens: maxTokensOf(block, at) };
+    return { kind: "session", label, description, writable: true, maxTokens: readMaxTokens(block, at) };
   }
   const { text } = block as ReadOnlyBlock;
   if (typeof text !== "string") {
@@ -144,6 +144,6 @@ function checkBlock(block: MemoryBlock, label: string, at: string): Block {
   return { kind: "text", label, text };
 }
 
-function maxTokensOf({ maxTokens }: { readonly maxTokens?: number }, at: string): number {
+function readMaxTokens({ maxTokens }: { readonly maxTokens?: number }, at: string): number {
   return integerOption(`${at}.maxTokens`, maxTokens, defaultMaxTokens, 1);
 }

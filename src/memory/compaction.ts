@@ -5,8 +5,8 @@
 import { type CompactionPlan, type CompactOptions, prompts } from "../compaction/index.js";
 import {
   applyBoundary,
-  generationOf,
   isModelSwitch,
+  readGeneration,
   shortenSummary,
   summarizePart,
 } from "../compaction/internal.js";
@@ -120,19 +120,19 @@ async function proposeFacts(
   const { signal } = options;
   const prompt = factsPrompt(block);
   const known = await knownText(host, signal);
-  const made = generationOf(
+  const made = readGeneration(
     { ...options, focus: undefined },
     options.generateWindow ?? options.window,
     noFacts,
   );
   const generation = known === "" ? made : { ...made, context: [known] };
-  const usageOf = () => ({ compactionId, usage: generation.tally.usage });
+  const readUsage = () => ({ compactionId, usage: generation.tally.usage });
   const allowed = await applyBoundary(context, plan, options, generation.signal);
   const items = allowed.parts.flatMap((part) => part.items);
   if (items.length === 0) return { status: "nothing", facts: [], compactionId };
   let text: string | undefined;
   for (let attempt = 1; attempt <= generation.attempts; attempt++) {
-    const present = await presentOf(host, block, signal);
+    const present = await blocksPresent(host, block, signal);
     const left = block.maxTokens - estimateTextTokens(present.text);
     const room = Math.max(1, Math.floor(left / 2 ** (attempt - 1)));
     try {
@@ -142,18 +142,18 @@ async function proposeFacts(
           : await shortenSummary(text, prompt, generation, room);
     } catch (error) {
       if (!SessileError.is(error, "SUMMARY_FAILED")) throw error;
-      return { status: "failed", facts: [], error, ...usageOf() };
+      return { status: "failed", facts: [], error, ...readUsage() };
     }
     try {
       const added = await addFacts(host, block, text, { compactionId, signal });
-      if (added.status !== "tooLong") return { ...added, ...usageOf() };
+      if (added.status !== "tooLong") return { ...added, ...readUsage() };
     } catch (error) {
       // The compaction succeeded: the caller gets its result, not an error.
       if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
-      return { status: "failed", facts: [], error, ...usageOf() };
+      return { status: "failed", facts: [], error, ...readUsage() };
     }
   }
-  return { status: "tooLong", facts: [], ...usageOf() };
+  return { status: "tooLong", facts: [], ...readUsage() };
 }
 
 /** How often facts are compared again with a shared text that others change. */
@@ -167,7 +167,7 @@ async function addFacts(
   { compactionId, signal }: { readonly compactionId: string; readonly signal: AbortSignal | undefined },
 ): Promise<Pick<FactProposal, "status" | "facts">> {
   for (let conflicts = 0; ; conflicts++) {
-    const present = await presentOf(host, block, signal);
+    const present = await blocksPresent(host, block, signal);
     const facts = newFacts(text, present.text);
     if (facts.length === 0) return { status: "nothing", facts };
     const outcome = await host.write({
@@ -187,7 +187,7 @@ async function addFacts(
   }
 }
 
-async function presentOf(
+async function blocksPresent(
   host: MemoryHost,
   block: EditableBlock,
   signal: AbortSignal | undefined,
@@ -197,10 +197,10 @@ async function presentOf(
 
 /** The bulleted lines of a text that a block does not have, each once. Other and long lines are no facts. */
 function newFacts(text: string, present: string): readonly string[] {
-  const known = new Set(present.split("\n").map(factOf));
+  const known = new Set(present.split("\n").map(lineFact));
   const facts: string[] = [];
   for (const line of cleanText(text).split("\n")) {
-    const fact = bullet.test(line.trim()) ? factOf(line) : "";
+    const fact = bullet.test(line.trim()) ? lineFact(line) : "";
     // A part of a longer text could mean the opposite of it.
     if (fact === "" || fact.length > maxFact || known.has(fact) || facts.length === maxFacts) continue;
     known.add(fact);
@@ -211,7 +211,7 @@ function newFacts(text: string, present: string): readonly string[] {
 
 const bullet = /^[-*•]\s/;
 
-function factOf(line: string): string {
+function lineFact(line: string): string {
   const text = line.trimStart();
   return (bullet.test(text) ? text.slice(1) : text).trim();
 }

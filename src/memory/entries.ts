@@ -25,7 +25,7 @@ const writers: ReadonlySet<unknown> = new Set(["model", "program", "compaction"]
 
 /** The entry type of a block's value. */
 export const memoryEntry: CustomEntryType<MemoryData> = ownEntry<MemoryData>("sessile.memory", (data) => {
-  const { label, text, by, previous, version, call, from } = recordOf(data);
+  const { label, text, by, previous, version, call, from } = readRecord(data);
   if (typeof label !== "string" || typeof text !== "string" || !writers.has(by))
     throw new TypeError("memory: expected label, text and by");
   return {
@@ -34,12 +34,12 @@ export const memoryEntry: CustomEntryType<MemoryData> = ownEntry<MemoryData>("se
     by: by as MemoryWriter,
     previous: typeof previous === "string" ? previous : null,
     ...(typeof version === "string" ? { version } : {}),
-    ...(isRecord(call) && typeof call.id === "string" ? { call: callOf(call) } : {}),
+    ...(isRecord(call) && typeof call.id === "string" ? { call: readCall(call) } : {}),
     ...(typeof from === "string" ? { from } : {}),
   };
 });
 
-function callOf({ id, entryId }: Readonly<Record<string, unknown>>): NonNullable<MemoryData["call"]> {
+function readCall({ id, entryId }: Readonly<Record<string, unknown>>): NonNullable<MemoryData["call"]> {
   return { id: id as string, ...(typeof entryId === "string" ? { entryId } : {}) };
 }
 
@@ -84,7 +84,7 @@ export interface PromptData {
 export const promptEntry: CustomEntryType<PromptData> = ownEntry<PromptData>(
   "sessile.memory.prompt",
   (data) => {
-    const given = recordOf(data);
+    const given = readRecord(data);
     const { digest, model, blocks, values, system, tools, of } = given;
     const hasText = typeof system === "string" && Array.isArray(tools);
     if (typeof digest !== "string" || !isRecord(blocks) || !isRecord(values) || !(hasText || isText(of)))
@@ -98,7 +98,7 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-function recordOf(data: unknown): Readonly<Record<string, unknown>> {
+function readRecord(data: unknown): Readonly<Record<string, unknown>> {
   if (!isRecord(data)) throw new TypeError("memory: expected an object");
   return data;
 }

@@ -40,23 +40,23 @@ export async function blockHistory(
   const path = Array.from(upwards(await session.tree(), leafId)).reverse();
   const custom = path.filter(({ type }) => type === "custom").map(({ id }) => id);
   const bodies = await readEntries(session, custom);
-  const bodyOf = new Map(custom.map((id, at) => [id, bodies[at]]));
+  const readBody = new Map(custom.map((id, at) => [id, bodies[at]]));
   const writes: MemoryWrite[] = [];
   let userId: string | null = null;
   for (const { id, role } of path) {
     if (role === "user") userId = id;
-    const body = bodyOf.get(id);
+    const body = readBody.get(id);
     const data = body && memoryEntry.read(body);
     if (body === undefined || data?.label !== label) continue;
     const { text, by, from, call } = data;
     const origin = { at: body.timestamp, by, messageId: from ?? userId };
     writes.push({ entryId: id, ...origin, text: cleanText(text), ...(call === undefined ? {} : { call }) });
   }
-  return { facts: factsOf(writes), writes };
+  return { facts: blockFacts(writes), writes };
 }
 
 /** Follows each line of the last text back to the write that brought it. */
-function factsOf(writes: readonly MemoryWrite[]): readonly MemoryFact[] {
+function blockFacts(writes: readonly MemoryWrite[]): readonly MemoryFact[] {
   let facts: readonly MemoryFact[] = [];
   for (const write of writes) {
     // A line that was there before is the same fact, at any position; equal lines in their order.

@@ -260,7 +260,7 @@ class LiveMemory implements SessionMemory {
     isRefresh: boolean,
   ): Promise<MemoryPrompt<MemoryToolShapes[S]>> {
     const { session, paths } = this.#host;
-    const shapeOf = shape ?? ("plain" as S);
+    const blockShape = shape ?? ("plain" as S);
     return this.#mutex.run(() =>
       behindLeaf(session, async (leafId) => {
         const state = await paths.at(leafId);
@@ -268,7 +268,7 @@ class LiveMemory implements SessionMemory {
         const recorded = state.prompt && (await recordedText(session, state.prompt));
         const stale = isRefresh ? "refresh" : await staleReason(session, state, model);
         if (stale === undefined && recorded !== undefined) {
-          const tools = shapedTools(recorded.tools, shapeOf);
+          const tools = shapedTools(recorded.tools, blockShape);
           return { ...recorded, tools, rendered: undefined, changed: [] };
         }
         const rendering = await this.#render(state, signal);
@@ -278,7 +278,7 @@ class LiveMemory implements SessionMemory {
         const changed = changedParts(state.prompt?.data, rendering, sameTools);
         const entryId = await recordPrompt(session, state, rendering, { reason, model, signal });
         const { system, digest, tools } = rendering;
-        return { system, digest, tools: shapedTools(tools, shapeOf), entryId, rendered: reason, changed };
+        return { system, digest, tools: shapedTools(tools, blockShape), entryId, rendered: reason, changed };
       }),
     );
   }

@@ -101,9 +101,9 @@ export class PathReader {
   async #take(fold: Fold, nodes: readonly Node[]): Promise<void> {
     const custom = nodes.filter(({ type }) => type === "custom").map(({ id }) => id);
     const bodies = await readEntries(this.#session, custom);
-    const bodyOf = new Map(custom.map((id, at) => [id, bodies[at]]));
+    const readBody = new Map(custom.map((id, at) => [id, bodies[at]]));
     for (const node of nodes) {
-      fold.add(node, bodyOf.get(node.id));
+      fold.add(node, readBody.get(node.id));
       if (fold.prompt !== undefined) return;
     }
   }

@@ -29,12 +29,12 @@ export async function staleReason(
   if (model === null) return undefined;
   // A prompt that was made before any model is one of the first model after it.
   const first =
-    prompt.data.model ?? (modelEntryId === undefined ? null : modelOf(await session.entry(modelEntryId)));
+    prompt.data.model ?? (modelEntryId === undefined ? null : entryModel(await session.entry(modelEntryId)));
   const isSame = first === null || (first.provider === model.provider && first.modelId === model.modelId);
   return isSame ? undefined : "model";
 }
 
-function modelOf(entry: SessionEntry | UnknownEntry | undefined): MemoryModel | null {
+function entryModel(entry: SessionEntry | UnknownEntry | undefined): MemoryModel | null {
   if (entry?.type === "model_change") return { provider: entry.provider, modelId: entry.modelId };
   if (entry?.type !== "message" || entry.message.role !== "assistant") return null;
   return { provider: entry.message.provider, modelId: entry.message.model };

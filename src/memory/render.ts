@@ -47,7 +47,7 @@ export async function renderPrompt(
   for (const block of blocks) {
     const { text, shows } = await blockText(block, contents);
     texts.push(text);
-    recorded[block.label] = { digest: digestOf(text), ...(shows === undefined ? {} : { shows }) };
+    recorded[block.label] = { digest: textDigest(text), ...(shows === undefined ? {} : { shows }) };
   }
   const system = texts.filter((text) => text !== "").join("\n\n");
   return { system, tools, digest: promptDigest(system, tools), blocks: recorded };
@@ -55,10 +55,10 @@ export async function renderPrompt(
 
 /** The digest of a prompt. */
 export function promptDigest(system: string, tools: readonly unknown[]): string {
-  return digestOf(JSON.stringify([system, tools]));
+  return textDigest(JSON.stringify([system, tools]));
 }
 
-function digestOf(text: string): string {
+function textDigest(text: string): string {
   return digest(encodeUtf8(text)).slice("sha256:".length);
 }
 

@@ -40,7 +40,7 @@ export async function runCall(
     case toolNames.load:
       return loadCall(host, call, given, signal);
     case toolNames.search: {
-      const query = textOf(given.query);
+      const query = readText(given.query);
       if (host.search === undefined) return result(call, refused("There is no search any more.", {}));
       if (query.trim() === "") return result(call, refused("`query` must have a word to search for.", {}));
       return result(call, { text: await searchText(host.search, host.session, query, signal), details: {} });
@@ -60,12 +60,12 @@ function refused(text: string, details: ResultDetails): Answer {
   return { text, isError: true, details };
 }
 
-function textOf(value: unknown): string {
+function readText(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
 /** The block of a call, or the answer that it has no such block. */
-function blockOf<B extends Block>(
+function hostBlock<B extends Block>(
   { blocks }: MemoryHost,
   label: unknown,
   is: (block: Block) => block is B,
@@ -93,25 +93,25 @@ async function setCall(
   given: Readonly<Record<string, unknown>>,
   signal: AbortSignal | undefined,
 ): Promise<Answer> {
-  const block = blockOf(host, given.label, isModelWritable);
+  const block = hostBlock(host, given.label, isModelWritable);
   if (isAnswer(block)) return block;
-  const change = changeOf(given);
+  const change = readChange(given);
   if (change === undefined) {
     const texts = "`text` must be a text, for replace `old` too";
     return refused(`\`action\` must be one of: ${actions.join(", ")}; ${texts}.`, { label: block.label });
   }
   const { session, paths } = host;
-  const origin = await originOf(host, call);
+  const origin = await hostOrigin(host, call);
   // A call that is answered again, as after a crash, is not written again.
   if (await isWritten(host, origin.call)) {
     const present = await presentValue(block, await paths.at(session.leafId), signal);
-    return answerOf(block, { status: "unchanged", present });
+    return blockAnswer(block, { status: "unchanged", present });
   }
   const isRead: Parameters<MemoryHost["write"]>[0]["isRead"] = async ({ revision }, state) => {
     // An addition or a replacement reads the text at the write; a rewrite needs the text shown to the model.
     return change.action !== "rewrite" || isKnown(session, state, block.label, revision);
   };
-  return answerOf(block, await host.write({ block, change, isRead, origin, signal }));
+  return blockAnswer(block, await host.write({ block, change, isRead, origin, signal }));
 }
 
 /** Whether the model was shown a value, or made it by its own writes from one that it was shown. */
@@ -140,13 +140,13 @@ async function isKnown(
   return told.has(wanted);
 }
 
-function changeOf({ action, text, old }: Readonly<Record<string, unknown>>): TextChange | undefined {
+function readChange({ action, text, old }: Readonly<Record<string, unknown>>): TextChange | undefined {
   if (typeof text !== "string") return undefined;
   if (action === "replace") return typeof old === "string" ? { action, text, old } : undefined;
   return action === "add" || action === "rewrite" ? { action, text } : undefined;
 }
 
-function answerOf(block: EditableBlock, outcome: WriteOutcome): Answer {
+function blockAnswer(block: EditableBlock, outcome: WriteOutcome): Answer {
   const { label, maxTokens } = block;
   const { text, revision } = outcome.present;
   const details = isShownWhole(block, text) ? { label, shows: revision } : { label };
@@ -179,7 +179,7 @@ function answerOf(block: EditableBlock, outcome: WriteOutcome): Answer {
 }
 
 /** The writer of a value: the call, and the message of the model that has it. */
-async function originOf(
+async function hostOrigin(
   { session }: MemoryHost,
   { id }: MemoryCall,
 ): Promise<{ readonly by: "model"; readonly call: { readonly id: string; readonly entryId?: string } }> {
@@ -220,10 +220,10 @@ async function loadCall(
   given: Readonly<Record<string, unknown>>,
   signal: AbortSignal | undefined,
 ): Promise<ToolResultMessage> {
-  const block = blockOf(host, given.label, isDocumentBlock);
+  const block = hostBlock(host, given.label, isDocumentBlock);
   if (isAnswer(block)) return result(call, block);
   const { label } = block;
-  const name = textOf(given.name);
+  const name = readText(given.name);
   const shown = listedName({ name });
   const { items } = await host.session.context();
   if (loadedDocuments(items).some((loaded) => loaded.label === label && loaded.name === name))
@@ -239,11 +239,11 @@ async function unloadCall(
   given: Readonly<Record<string, unknown>>,
   signal: AbortSignal | undefined,
 ): Promise<Answer> {
-  const block = blockOf(host, given.label, isDocumentBlock);
+  const block = hostBlock(host, given.label, isDocumentBlock);
   if (isAnswer(block)) return block;
   const { label } = block;
   const { session } = host;
-  const name = textOf(given.name);
+  const name = readText(given.name);
   const shown = listedName({ name });
   return behindLeaf(session, async (leafId) => {
     const { items } = await session.context(leafId);

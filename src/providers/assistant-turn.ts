@@ -1,7 +1,7 @@
 /** Converts assistant messages: reasoning, signatures and opaque blocks for their own model only. */
 
 import type { AssistantMessage, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "../content/index.js";
-import { opaqueWords, referencesIn, resourcesOf } from "../content/internal.js";
+import { blockResources, opaqueWords, referencesIn } from "../content/internal.js";
 import { describe, unreachable } from "../core/arguments.js";
 import { parseJson } from "../core/json.js";
 import { isRecord } from "../core/shape.js";
@@ -33,7 +33,9 @@ export function replyFields(
 ): AssistantMessage["providerFields"] {
   const { providerFields } = message;
   const isSent =
-    isRecord(providerFields) && replyOriginOf(message, options) === "own" && !holdsMedia({ providerFields });
+    isRecord(providerFields) &&
+    messageReplyOrigin(message, options) === "own" &&
+    !holdsMedia({ providerFields });
   return isSent ? providerFields : undefined;
 }
 
@@ -47,7 +49,7 @@ export function assistantParts(
   reader: BlockReader,
   options: SelectOptions,
 ): readonly PendingAssistantPart[] {
-  const said = new AssistantReader(replyOriginOf(message, options), reader, options);
+  const said = new AssistantReader(messageReplyOrigin(message, options), reader, options);
   const parts = message.content.flatMap((block, index) => said.parts(block, { ...origin, block: index }));
   dropTrailingReasoning(parts, options);
   trimLastText(parts, options);
@@ -60,7 +62,7 @@ export function assistantParts(
  */
 type ReplyOrigin = "own" | "cut" | "unsupported" | "foreign";
 
-function replyOriginOf(message: AssistantMessage, { model, rules }: SelectOptions): ReplyOrigin {
+function messageReplyOrigin(message: AssistantMessage, { model, rules }: SelectOptions): ReplyOrigin {
   if (!isOwn(message, model)) return "foreign";
   if (rules.takesReasoning === false) return "unsupported";
   return message.stopReason === "aborted" || message.stopReason === "error" ? "cut" : "own";
@@ -143,7 +145,7 @@ class AssistantReader {
 
   /** A block of the target's own model, or its words and descriptors of its media. */
   #opaque(block: OpaqueBlock, origin: Origin): readonly PendingAssistantPart[] {
-    const resources = resourcesOf(block);
+    const resources = blockResources(block);
     const attachments = (place: "own" | "textOnly", required = false) =>
       resources.map(({ resourceId }) => {
         const shared = resources.length > 1;

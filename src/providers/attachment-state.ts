@@ -121,7 +121,7 @@ export function knownId({ decided, inline }: AttachmentState): { readonly resour
 }
 
 /** The report of an occurrence. */
-export function reportOf(work: AttachmentState): AttachmentReport {
+export function workReport(work: AttachmentState): AttachmentReport {
   const { draft, decided, reason, asText } = work;
   const { entryId, block } = decided;
   const words = draft.text === "" ? "nothing" : asText === true ? "text" : "descriptor";

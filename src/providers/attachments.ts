@@ -8,7 +8,7 @@ import {
   inlineAsResources,
 } from "../attachments/internal.js";
 import type { AssistantMessage, Context, ContextMessage, ReplayPolicy } from "../content/index.js";
-import { resourcesOf } from "../content/internal.js";
+import { blockResources } from "../content/internal.js";
 import {
   type AttachmentState,
   canDeliver,
@@ -40,7 +40,7 @@ export async function resolveAttachments(
 ): Promise<ResolvedAttachments> {
   const { target, replay, boundary, signal } = attaching;
   if (drafts.length === 0 && context.views.length === 0) return { states: [], unplacedViews: [] };
-  const byPlace = new Map(drafts.map((draft) => [placeOf(draft), draft]));
+  const byPlace = new Map(drafts.map((draft) => [attachmentPlace(draft), draft]));
   const own = new Map<string, boolean>();
   for (const { place, origin, resourceId = "", required = false } of drafts)
     if (place === "own") own.set(placeKey(origin.item, resourceId), required);
@@ -87,7 +87,7 @@ function placeKey(...place: readonly (number | string | undefined)[]): string {
   return place.join(" ");
 }
 
-function placeOf({ origin: { item, block }, resourceId }: PendingAttachment): string {
+function attachmentPlace({ origin: { item, block }, resourceId }: PendingAttachment): string {
   return resourceId === undefined ? placeKey(item, block) : placeKey(item, block, resourceId);
 }
 
@@ -103,7 +103,7 @@ function withoutUnsent(context: Placed, sent: ReadonlyMap<string, unknown>): Pla
     const blocks: readonly Block[] = message.content;
     const isUnsent = (block: Block, at: number) =>
       block.type === "opaque"
-        ? resourcesOf(block).some(({ resourceId }) => !sent.has(placeKey(item, at, resourceId)))
+        ? blockResources(block).some(({ resourceId }) => !sent.has(placeKey(item, at, resourceId)))
         : isAttachment(block) && !sent.has(placeKey(item, at));
     if (!blocks.some(isUnsent)) return entry;
     changed = true;

@@ -2,7 +2,7 @@
 
 import { base64Pieces } from "../core/base64.js";
 import { encodeUtf8 } from "../core/bytes.js";
-import { Base64Placeholders, type Outline, outlineOf } from "./media-part.js";
+import { Base64Placeholders, entryOutline, type Outline } from "./media-part.js";
 import type { Projection } from "./projection.js";
 import type { NeutralRequest } from "./request.js";
 import { mediaIn } from "./select-messages.js";
@@ -41,10 +41,10 @@ export function toBody(
   let size = 0;
   for (const part of bodyParts(projection, extra)) {
     parts.push(part);
-    size += lengthOf(part);
+    size += partLength(part);
   }
   function* pieces(): Generator<Uint8Array, void, undefined> {
-    for (const part of parts) yield* piecesOf(part);
+    for (const part of parts) yield* partPieces(part);
   }
   return {
     size,
@@ -67,22 +67,22 @@ export function* bodyPieces(
   projection: Pick<Projection<object>, "value" | "request">,
   extra: Readonly<Record<string, unknown>> = {},
 ): Generator<Uint8Array, void, undefined> {
-  for (const part of bodyParts(projection, extra)) yield* piecesOf(part);
+  for (const part of bodyParts(projection, extra)) yield* partPieces(part);
 }
 
 /** A part of the JSON, and bytes whose base64 follows it. */
 interface BodyPart {
   readonly json: Uint8Array;
-  readonly base64Of?: Uint8Array;
+  readonly readBase64?: Uint8Array;
 }
 
-function lengthOf({ json, base64Of }: BodyPart): number {
-  return json.length + (base64Of === undefined ? 0 : base64Length(base64Of.length));
+function partLength({ json, readBase64 }: BodyPart): number {
+  return json.length + (readBase64 === undefined ? 0 : base64Length(readBase64.length));
 }
 
-function* piecesOf({ json, base64Of }: BodyPart): Generator<Uint8Array, void, undefined> {
+function* partPieces({ json, readBase64 }: BodyPart): Generator<Uint8Array, void, undefined> {
   yield json;
-  if (base64Of !== undefined) yield* base64Pieces(base64Of);
+  if (readBase64 !== undefined) yield* base64Pieces(readBase64);
 }
 
 function* bodyParts(
@@ -90,18 +90,18 @@ function* bodyParts(
   extra: Readonly<Record<string, unknown>>,
 ): Generator<BodyPart, void, undefined> {
   // If the value was never read, it is unchanged, and its large strings are not needed.
-  const outlined = projection as { readonly [outlineOf]?: () => Outline | undefined };
-  const { value, placeholders } = outlined[outlineOf]?.() ?? {
+  const outlined = projection as { readonly [entryOutline]?: () => Outline | undefined };
+  const { value, placeholders } = outlined[entryOutline]?.() ?? {
     value: projection.value,
     placeholders: new Base64Placeholders(),
   };
   const whole = Object.keys(extra).length === 0 ? value : { ...extra, ...value };
-  for (const text of jsonTexts(whole, payloadsOf(projection.request), placeholders)) {
+  for (const text of jsonTexts(whole, requestPayloads(projection.request), placeholders)) {
     const { texts, spliced } = placeholders.cut(text);
     for (const [at, each] of texts.entries()) {
       const json = encodeUtf8(each);
-      const base64Of = spliced[at];
-      yield base64Of === undefined ? { json } : { json, base64Of };
+      const readBase64 = spliced[at];
+      yield readBase64 === undefined ? { json } : { json, readBase64 };
     }
   }
 }
@@ -115,7 +115,7 @@ interface Payload {
 /** Long strings of the request by length, to find them again by identity. */
 type Payloads = ReadonlyMap<number, readonly { readonly whole: () => string; readonly payload: Payload }[]>;
 
-function payloadsOf({ turns }: NeutralRequest): Payloads {
+function requestPayloads({ turns }: NeutralRequest): Payloads {
   const byLength = new Map<number, { whole: () => string; payload: Payload }[]>();
   const add = (length: number, whole: () => string, payload: Payload) => {
     const same = byLength.get(length) ?? [];

@@ -62,7 +62,7 @@ export function claudeShownBlock(part: UserPart): ClaudeShownBlock {
     case "reference":
       return part.kind === "image"
         ? { type: "image", source: referenceSource(part) }
-        : { type: "document", source: referenceSource(part), ...titleOf(part) };
+        : { type: "document", source: referenceSource(part), ...documentTitle(part) };
   }
 }
 
@@ -75,12 +75,12 @@ function imageBlock({ mediaType, base64 }: MediaPart): ClaudeShownBlock {
 function documentBlock(part: MediaPart): ClaudeShownBlock {
   if (part.mediaType === "application/pdf") {
     const source = { type: "base64", media_type: part.mediaType, data: part.base64 } as const;
-    return { type: "document", source, ...titleOf(part) };
+    return { type: "document", source, ...documentTitle(part) };
   }
   // The API refuses a blank text block; for a blank document the behaviour is undocumented.
   if (isBlank(part.text)) return { type: "text", text: "[an empty document]" };
   const source = { type: "text", media_type: "text/plain", data: part.text } as const;
-  return { type: "document", source, ...titleOf(part) };
+  return { type: "document", source, ...documentTitle(part) };
 }
 
 function referenceSource({ reference }: ReferencePart): ClaudeReference {
@@ -95,7 +95,7 @@ function referenceSource({ reference }: ReferencePart): ClaudeReference {
  */
 const maxTitleLength = 200;
 
-function titleOf({ name }: { readonly name?: string }): { title?: string } {
+function documentTitle({ name }: { readonly name?: string }): { title?: string } {
   const line = oneLine(name ?? "").slice(0, 2 * maxTitleLength);
   const title = Array.from(line).slice(0, maxTitleLength).join("");
   return title === "" ? {} : { title };

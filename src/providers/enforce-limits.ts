@@ -179,7 +179,7 @@ class LimitEnforcer {
       this.#check(without(this.#live, images.slice(0, dropped))).every(({ scope }) => scope !== "item");
     const [first] = found;
     if (first !== undefined && most > 0 && isKept(most)) {
-      const why = `left out, so that others keep the target's limit, ${limitOf(first)}`;
+      const why = `left out, so that others keep the target's limit, ${violatedLimit(first)}`;
       this.#drop(images.slice(0, fewest(most, isKept)), why);
       return;
     }
@@ -190,7 +190,7 @@ class LimitEnforcer {
 
   /** Resizes an image once; returns the reason if that failed. */
   async #resize(work: AttachmentState, violations: readonly LimitViolation[]): Promise<string | undefined> {
-    const bounds = boundsOf(violations);
+    const bounds = violationBounds(violations);
     const { media } = work.draft;
     if (this.#attaching.resize === undefined || bounds === undefined) return undefined;
     if (media?.type !== "media" || media.kind !== "image") return undefined;
@@ -258,17 +258,17 @@ function isSameLimit(a: LimitViolation, b: LimitViolation): boolean {
 
 /** The limit, without the excess: that changes with every message and would break the prompt's prefix. */
 export function limitWords(violation: LimitViolation): string {
-  return `over the target's limit, ${limitOf(violation)}`;
+  return `over the target's limit, ${violatedLimit(violation)}`;
 }
 
-function limitOf({ rule, limit, unit, scope }: LimitViolation): string {
+function violatedLimit({ rule, limit, unit, scope }: LimitViolation): string {
   const number = unit === "count" ? `${limit}` : `${limit} ${unit}`;
   const most = typeof limit === "number" ? number : limit === false ? "none" : limit.join(", ");
   return `${rule} ${most}${scope === "item" ? "" : ` in a ${scope}`}`;
 }
 
 /** The bounds of a resize that satisfies limits on single images; undefined if no resize helps. */
-export function boundsOf(violations: readonly LimitViolation[]): ImageBounds | undefined {
+export function violationBounds(violations: readonly LimitViolation[]): ImageBounds | undefined {
   const bounds: { -readonly [K in keyof ImageBounds]: ImageBounds[K] } = {};
   for (const { rule, limit, unit, scope } of violations) {
     if (scope !== "item") return undefined;

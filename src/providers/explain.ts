@@ -1,13 +1,13 @@
 /** Explains a provider's refusal: finds the parts, the entry and the attachment that it is about. */
 
 import type { Context } from "../content/index.js";
-import { resourcesOf } from "../content/internal.js";
+import { blockResources } from "../content/internal.js";
 import { isRecord } from "../core/shape.js";
 import type { EntryDraft } from "../session/index.js";
 import { type QuarantinePlace, quarantine, quarantineNamed, withDrafts } from "./quarantine.js";
 import { HalvingSearch, type RefusalSearch, type Suspect } from "./refusal-search.js";
 import { mediaMembers, type RefusalClass, type RefusedKind, refusalClass } from "./refusal-table.js";
-import { pathsIn, type Rejection, rejectionOf } from "./rejection.js";
+import { pathsIn, type Rejection, toRejection } from "./rejection.js";
 import type { NeutralRequest, Part } from "./request.js";
 import { mediaIn } from "./select-messages.js";
 import type { Target } from "./target.js";
@@ -76,14 +76,14 @@ export function explainRejection(
   explained: Explained,
   search?: RefusalSearch,
 ): Explanation | undefined {
-  const rejection = rejectionOf(error);
+  const rejection = toRejection(error);
   const found = refusalClass(rejection);
   if (!isRefusal(rejection, found) || found.class === "elsewhere") return undefined;
   const { context } = explained;
   const halving = search instanceof HalvingSearch ? search : undefined;
   if (halving?.hasEnded(context) === true) return undefined;
-  const guilty = found.class === "form" ? undefined : guiltyOf(rejection, found, explained);
-  const explanation = guilty && explanationOf(guilty, rejection, explained, halving);
+  const guilty = found.class === "form" ? undefined : guiltyPart(rejection, found, explained);
+  const explanation = guilty && toExplanation(guilty, rejection, explained, halving);
   return explanation ?? unsolved(rejection, context, halving);
 }
 
@@ -104,11 +104,11 @@ function unsolved(
   return { code: "unsolved", entryId: first.targetId, certainty: "guess", message, drafts };
 }
 
-function guiltyOf(rejection: Rejection, found: RefusalClass, explained: Explained): Guilty | undefined {
+function guiltyPart(rejection: Rejection, found: RefusalClass, explained: Explained): Guilty | undefined {
   const { request, target, cached } = explained;
   const trace = traceRequest(request, target, cached);
   const content = found.class === "content" ? found : undefined;
-  if (content?.guilty === "every" || content?.guilty === "count") return severalOf(content, request);
+  if (content?.guilty === "every" || content?.guilty === "count") return severalGuilty(content, request);
   const named = byPath(rejection, content?.kind, trace);
   // The id of a call tells more than the path of its turn.
   const id = content === undefined || content.kind === "pair" || named === undefined;
@@ -116,12 +116,12 @@ function guiltyOf(rejection: Rejection, found: RefusalClass, explained: Explaine
   if (withId !== undefined || named !== undefined) return withId ?? named;
   if (rejection.status === 404 || content === undefined) return undefined;
   const { kind, guilty } = content;
-  const among = candidatesOf(kind, request);
+  const among = kindCandidates(kind, request);
   return among.length === 0 ? undefined : likeliest(among, guilty === "largest");
 }
 
 /** All parts of a kind, or the oldest if there are too many. */
-function severalOf(
+function severalGuilty(
   { kind, guilty, most }: RefusalClass & { readonly class: "content" },
   request: NeutralRequest,
 ): Guilty | undefined {
@@ -134,7 +134,7 @@ function severalOf(
 }
 
 /** The parts that a refusal of a kind may be about if it names none. Gemini tells no places of signatures. */
-function candidatesOf(kind: RefusedKind, request: NeutralRequest): readonly Part[] {
+function kindCandidates(kind: RefusedKind, request: NeutralRequest): readonly Part[] {
   if (kind === "reasoning") {
     const said = request.turns.flatMap((turn): readonly Part[] =>
       turn.role === "assistant" ? turn.parts : [],
@@ -152,12 +152,12 @@ function isSigned(part: Part): boolean {
 
 function likeliest(among: readonly Part[], isOfSize: boolean): Guilty {
   const part = isOfSize
-    ? among.reduce((largest, one) => (sizeOf(one) > sizeOf(largest) ? one : largest))
+    ? among.reduce((largest, one) => (partSize(one) > partSize(largest) ? one : largest))
     : among.reduce((newest, one) => (isNewer(one, newest) ? one : newest));
   return { parts: [part], ...(isOfSize ? {} : { among }) };
 }
 
-function sizeOf(part: Part): number {
+function partSize(part: Part): number {
   return part.type === "media" ? part.bytes.length : 0;
 }
 
@@ -223,7 +223,7 @@ function attachedIn({ turns }: NeutralRequest): readonly Attached[] {
   });
 }
 
-function explanationOf(
+function toExplanation(
   { parts, path, among }: Guilty,
   { message }: Rejection,
   { context, named }: Explained,
@@ -232,16 +232,16 @@ function explanationOf(
   // What a path named did not help if the same refusal names it again, in vain.
   const undone = path === undefined ? (halving?.undoNamed(context, message) ?? []) : [];
   const current = withDrafts(context, undone);
-  let suspects = suspectsOf(parts, context);
+  let suspects = partSuspects(parts, context);
   let shown: Part | undefined = parts[0];
   if (halving !== undefined && among !== undefined) {
-    const candidates = suspectsOf(
+    const candidates = partSuspects(
       [...among].toSorted((a, b) => (isNewer(a, b) ? 1 : -1)),
       context,
     );
     suspects = halving.refused(candidates);
     const newest = suspects.at(-1)?.key;
-    shown = among.find((part) => keyOf(part) === newest);
+    shown = among.find((part) => partKey(part) === newest);
   }
   const places = suspects.flatMap((suspect) => suspect.places);
   const drafts = named ? quarantineNamed(current, places) : quarantine(current, places);
@@ -271,15 +271,15 @@ function explanationOf(
 }
 
 /** The parts with all their occurrences: otherwise another one would send the bytes. */
-function suspectsOf(parts: readonly Part[], context: Explained["context"]): readonly Suspect[] {
+function partSuspects(parts: readonly Part[], context: Explained["context"]): readonly Suspect[] {
   const suspects = new Map<string, Suspect>();
   const editable = new Set(context.items.filter(isEditable).map(({ entryId }) => entryId));
   for (const part of parts) {
     const { entryId, item, block } = part.origin;
     if (item < 0 || !editable.has(entryId)) continue;
-    const key = keyOf(part);
+    const key = partKey(part);
     const resource = isAttached(part) ? part.resource : undefined;
-    const places = resource === undefined ? [] : placesOf(context, resource.resourceId);
+    const places = resource === undefined ? [] : contextPlaces(context, resource.resourceId);
     const isPlaced = places.some((place) => place.entryId === entryId && place.block === block);
     const own: QuarantinePlace = { entryId, ...(block === undefined ? {} : { block }) };
     suspects.set(key, { key, places: isPlaced ? places : [own, ...places] });
@@ -292,19 +292,19 @@ function isEditable({ message }: Explained["context"]["items"][number]): boolean
   return ["user", "assistant", "toolResult", "custom"].includes(message.role);
 }
 
-function keyOf(part: Part): string {
+function partKey(part: Part): string {
   const { entryId, block } = part.origin;
   return (isAttached(part) ? part.resource?.resourceId : undefined) ?? `${entryId} ${block}`;
 }
 
-function placesOf(
+function contextPlaces(
   { items }: Pick<Context, "items">,
   resourceId: string,
 ): { entryId: string; block: number }[] {
   return items.flatMap(({ entryId, message }) => {
     if (!("content" in message) || typeof message.content === "string") return [];
     return [...message.content.entries()].flatMap(([index, one]) =>
-      resourcesOf(one).some((resource) => resource.resourceId === resourceId)
+      blockResources(one).some((resource) => resource.resourceId === resourceId)
         ? [{ entryId, block: index }]
         : [],
     );

@@ -66,12 +66,12 @@ export function isEmptyRequest({ turns }: NeutralRequest): boolean {
 /** The final parts of each message, or one placeholder per message without parts. */
 function eachMessage<Draft extends { readonly origin: Origin }, Part>(
   drafts: readonly Draft[],
-  partsOf: (draft: Draft) => readonly Part[],
+  draftParts: (draft: Draft) => readonly Part[],
 ): readonly (Part | TextPart)[] {
   const parts: (Part | TextPart)[] = [];
   let partsBefore = 0;
   drafts.forEach((draft, at) => {
-    for (const part of partsOf(draft)) parts.push(part);
+    for (const part of draftParts(draft)) parts.push(part);
     const { item } = draft.origin;
     if (drafts[at + 1]?.origin.item === item) return;
     if (parts.length === partsBefore)
@@ -170,7 +170,7 @@ export function textBytes(
   turns: readonly PendingTurn[],
   room: number,
 ): number {
-  const texts = [...textsOf(system, turns)];
+  const texts = [...systemTexts(system, turns)];
   const around = texts.length * bytesAround;
   const most = texts.reduce((sum, { length }) => sum + length * mostBytesPerUnit, around);
   if (most <= room) return most;
@@ -182,20 +182,20 @@ export function textBytes(
   return texts.reduce((sum, text) => sum + encodeUtf8(JSON.stringify(text)).length - quotes, around);
 }
 
-function* textsOf(system: readonly PendingUserPart[], turns: readonly PendingTurn[]): Iterable<string> {
-  for (const part of system) yield textOf(part);
+function* systemTexts(system: readonly PendingUserPart[], turns: readonly PendingTurn[]): Iterable<string> {
+  for (const part of system) yield partText(part);
   for (const turn of turns) {
     const results = turn.role === "user" ? turn.results : [];
     for (const { name, parts } of results) {
       // A result without parts is sent too.
       yield name;
-      for (const part of parts) yield textOf(part);
+      for (const part of parts) yield partText(part);
     }
-    for (const part of turn.parts) yield textOf(part);
+    for (const part of turn.parts) yield partText(part);
   }
 }
 
-function textOf(part: PendingUserPart | PendingAssistantPart): string {
+function partText(part: PendingUserPart | PendingAssistantPart): string {
   switch (part.type) {
     case "opaqueMedia":
       return (JSON.stringify(part.data) ?? "") + part.attachments.map(({ text }) => text).join("");

@@ -26,14 +26,14 @@ export { bashText, branchSummaryText, interruptedText, namePrefix } from "./plac
 export {
   assertReply,
   blockFields,
-  countOf,
   countsIn,
   given,
+  readCount,
   replyFields,
   usageFields,
 } from "./reply-shape.js";
 export { type ReplyAccumulator, replyFailed, replyStream, type StreamEnd } from "./reply-stream.js";
-export { endOf, replyEnding } from "./stop-reasons.js";
+export { replyEnd, replyEnding } from "./stop-reasons.js";
 export type { CallIdRule } from "./target.js";
 export {
   asContent,
@@ -41,5 +41,5 @@ export {
   instructionsHeading,
   resultHeading,
   textCallRules,
-  transcriptOf,
+  toTranscript,
 } from "./transcript.js";

@@ -6,7 +6,7 @@ import { needsPassword } from "../content/media/internal.js";
 import { describe } from "../core/arguments.js";
 import { decodeUtf16, encodeUtf8 } from "../core/bytes.js";
 import { mapConcurrent } from "../core/concurrency.js";
-import { essenceOf } from "../core/media-types.js";
+import { mediaTypeEssence } from "../core/media-types.js";
 import type { ImageBounds, ResizeImage } from "./attachment-state.js";
 import {
   type AttachmentState,
@@ -90,7 +90,7 @@ async function loadOne(
     return rejectAttachment(work, "invalid", "it opens with a password alone", losses);
   const way = deliveryFor(facts.mediaType, work, attaching);
   if (way === undefined) return rejectAttachment(work, "unsupported", unsupported(work), losses);
-  const said = inline?.declared ?? essenceOf(resource.mediaType);
+  const said = inline?.declared ?? mediaTypeEssence(resource.mediaType);
   if (facts.mediaType !== said) {
     const reason = `it was said to be ${said}, and its bytes are ${facts.mediaType}`;
     losses.add(work.draft.origin, { code: "retyped", by: "history", ...knownId(work), reason });
@@ -136,7 +136,7 @@ function showText(work: AttachmentState, bytes: Uint8Array, { target, losses }: 
 function unsupported({ decided, draft }: AttachmentState): string {
   if (draft.place === "textOnly") return "nothing but text can be shown here";
   const { mediaType } = decided.resource as StoredResource;
-  return `the target takes no ${isMediaType(mediaType) ? essenceOf(mediaType) : "such type"} here`;
+  return `the target takes no ${isMediaType(mediaType) ? mediaTypeEssence(mediaType) : "such type"} here`;
 }
 
 /** A reference that expires sooner may be gone when the provider reads it. */
@@ -175,7 +175,7 @@ export function referencePart(
   { target: { rules } }: ProjectionContext,
 ): ReferencePart {
   const resource = work.decided.resource as StoredResource;
-  const mediaType = essenceOf(resource.mediaType);
+  const mediaType = mediaTypeEssence(resource.mediaType);
   const kind = mediaType.startsWith("image/") ? "image" : "document";
   const named = shownName(work, rules?.refusesNul ?? false);
   return { type: "reference", kind, mediaType, reference, ...named, resource, origin: work.draft.origin };

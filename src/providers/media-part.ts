@@ -5,7 +5,7 @@ import { type Media, sniff } from "../content/media/index.js";
 import { encodeBase64 } from "../core/base64.js";
 import { decodeUtf8 } from "../core/bytes.js";
 import { randomHex8 } from "../core/ids.js";
-import { essenceOf, mediaTypeInfo } from "../core/media-types.js";
+import { mediaTypeEssence, mediaTypeInfo } from "../core/media-types.js";
 import { cleanText } from "./block-reader.js";
 import type { MediaPart, Origin } from "./request.js";
 
@@ -38,7 +38,7 @@ export function mediaPart(init: MediaPartInit): MediaPart {
   let base64 = known;
   let dataUrl: string | undefined;
   let text: string | undefined;
-  const dataUrlOf = (digits: string) => `data:${init.mediaType};base64,${digits}`;
+  const toDataUrl = (digits: string) => `data:${init.mediaType};base64,${digits}`;
   const encoded = (): string => {
     base64 ??= encodeBase64(init.bytes);
     return base64;
@@ -52,8 +52,8 @@ export function mediaPart(init: MediaPartInit): MediaPart {
       return inPlace ?? encoded();
     },
     get dataUrl() {
-      if (inPlace !== undefined) return dataUrlOf(inPlace);
-      dataUrl ??= dataUrlOf(encoded());
+      if (inPlace !== undefined) return toDataUrl(inPlace);
+      dataUrl ??= toDataUrl(encoded());
       return dataUrl;
     },
     get text() {
@@ -163,7 +163,7 @@ export interface Outline {
  * The key of a projection's outline. Absent after the first access to `value`, because a caller can change
  * that.
  */
-export const outlineOf: unique symbol = Symbol("outline");
+export const entryOutline: unique symbol = Symbol("outline");
 
 /**
  * Whether a text is a media type, with or without parameters. A resource can declare any text.
@@ -171,12 +171,14 @@ export const outlineOf: unique symbol = Symbol("outline");
  * @see https://www.rfc-editor.org/rfc/rfc6838 section 4.2 (read 2026-11-21)
  */
 export function isMediaType(mediaType: string): boolean {
-  return /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/.test(essenceOf(mediaType));
+  return /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/.test(
+    mediaTypeEssence(mediaType),
+  );
 }
 
 /** Whether a list of types, such as `image/png` or `image/*`, accepts a type. */
 export function acceptsMedia(types: readonly string[], mediaType: string): boolean {
-  const essence = essenceOf(mediaType);
+  const essence = mediaTypeEssence(mediaType);
   if (!isMediaType(essence)) return false;
   return types.some((taken) =>
     taken.endsWith("/*") ? essence.startsWith(taken.slice(0, -1)) : taken === essence,
@@ -186,7 +188,7 @@ export function acceptsMedia(types: readonly string[], mediaType: string): boole
 /** Whether the bytes of a type are text. */
 export function isTextual(mediaType: string): boolean {
   if (mediaTypeInfo(mediaType)?.text === true) return true;
-  return essenceOf(mediaType).startsWith("text/") && isMediaType(mediaType);
+  return mediaTypeEssence(mediaType).startsWith("text/") && isMediaType(mediaType);
 }
 
 /** The sniffed facts of bytes. */
@@ -206,7 +208,7 @@ export interface MediaFacts {
  */
 export function identifyMedia(bytes: Uint8Array, declared: string): MediaFacts | string {
   const media = sniff(bytes);
-  const mediaType = essenceOf(declared);
+  const mediaType = mediaTypeEssence(declared);
   if (isTextual(mediaType)) {
     return media?.kind === "text" ? { kind: "document", mediaType } : "its bytes are no text";
   }

@@ -15,10 +15,10 @@ export function opaqueWithMedia({ data, attachments, origin }: PendingOpaque): O
     if (part?.type !== "media" || resourceId === undefined) return undefined;
     media.set(resourceId, part);
   }
-  return partOf(data, media, origin);
+  return readPart(data, media, origin);
 }
 
-function partOf(data: unknown, media: ReadonlyMap<string, MediaPart>, origin: Origin): OpaquePart {
+function readPart(data: unknown, media: ReadonlyMap<string, MediaPart>, origin: Origin): OpaquePart {
   const parts = [...media.values()];
   let known: readonly string[] | undefined;
   let filled: unknown;

@@ -7,14 +7,14 @@ import { toolsAfter } from "../content/internal.js";
 import type { LimitViolation } from "../content/limits/index.js";
 import { describe, oneOfOption, stringArgument } from "../core/arguments.js";
 import { SessileError } from "../core/errors/index.js";
-import { type AttachmentReport, reportOf } from "./attachment-state.js";
+import { type AttachmentReport, workReport } from "./attachment-state.js";
 import { needsDigests, resolveAttachments } from "./attachments.js";
 import { breakpointParts } from "./cache-breakpoints.js";
 import { enforceLimits, limitWords } from "./enforce-limits.js";
 import { explainRejection } from "./explain.js";
 import { finalizeRequest, isEmptyRequest, textBytes } from "./finalize-request.js";
 import { type Loss, LossList } from "./losses.js";
-import { Base64Placeholders, type Outline, outlineOf, withBase64Placeholders } from "./media-part.js";
+import { Base64Placeholders, entryOutline, type Outline, withBase64Placeholders } from "./media-part.js";
 import { pairTurns } from "./pair-tool-calls.js";
 import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
 import type {
@@ -95,8 +95,11 @@ export async function project<V>(
     },
     losses: forced,
     byPolicy: found.filter(({ by }) => by === "policy"),
-    warnings: warningsOf(request, broken, found, isPaused(items)),
-    attachments: [...refused, ...states.map((work) => ({ item: work.decided.item, report: reportOf(work) }))]
+    warnings: requestWarnings(request, broken, found, isPaused(items)),
+    attachments: [
+      ...refused,
+      ...states.map((work) => ({ item: work.decided.item, report: workReport(work) })),
+    ]
       .sort((a, b) => a.item - b.item)
       .map(({ report }) => report),
     get usage() {
@@ -110,7 +113,7 @@ export async function project<V>(
       return explainRejection(error, { context, request, target, cached, named }, search);
     },
   };
-  return Object.defineProperty(projection, outlineOf, { value: drawn.outline });
+  return Object.defineProperty(projection, entryOutline, { value: drawn.outline });
 }
 
 /** The tools that the context's system messages declare. */
@@ -280,7 +283,7 @@ function refuseLossy(target: Target<unknown>, forced: readonly Loss[]): void {
   );
 }
 
-function warningsOf(
+function requestWarnings(
   request: NeutralRequest,
   broken: readonly LimitViolation[],
   losses: readonly Loss[],

@@ -43,7 +43,7 @@ export interface PromptContractOptions {
  * @example
  * ```ts
  * const model = "claude-opus-5-5";
- * const projection = await project(contextOf([userMessage("hi")]), anthropicMessages({ model }));
+ * const projection = await project(contextFrom([userMessage("hi")]), anthropicMessages({ model }));
  * promptContract(projection, { version: "2", model }).family.length; // 64
  * ```
  */

@@ -85,7 +85,7 @@ export async function resumeRefusalSearch(
     if (!content.some(isRefused)) continue;
     const { items } = await session.context(path[first + at - 1]?.id ?? null);
     const before = items.find(({ entryId }) => entryId === targetId)?.message;
-    const blocks = contentOf(before ?? {});
+    const blocks = messageContent(before ?? {});
     history.leftOut(targetId, order.get(targetId) ?? 0, Array.isArray(blocks) ? blocks : [], content);
   }
   return history.search();
@@ -237,7 +237,7 @@ export class HalvingSearch implements RefusalSearch {
     drafts: readonly EntryDraft[],
     direct?: Omit<DirectExclusion, "suspects">,
   ): void {
-    const contents = new Map(items.map(({ entryId, message }) => [entryId, contentOf(message)]));
+    const contents = new Map(items.map(({ entryId, message }) => [entryId, messageContent(message)]));
     for (const { entryId, block } of suspects.flatMap(({ places }) => places)) {
       const content = contents.get(entryId);
       if (block === undefined || !Array.isArray(content)) continue;
@@ -301,7 +301,7 @@ export class HalvingSearch implements RefusalSearch {
     for (const { entryId, block } of suspects.flatMap(({ places }) => places)) {
       wanted.set(entryId, (wanted.get(entryId) ?? new Set()).add(block));
     }
-    const contents = new Map(items.map(({ entryId, message }) => [entryId, contentOf(message)]));
+    const contents = new Map(items.map(({ entryId, message }) => [entryId, messageContent(message)]));
     return [...wanted].flatMap(([entryId, blocks]): EntryDraft[] => {
       const content = contents.get(entryId) ?? this.#wholes.get(entryId);
       this.#wholes.delete(entryId);
@@ -321,7 +321,7 @@ export class HalvingSearch implements RefusalSearch {
 
 type Content = string | readonly unknown[];
 
-function contentOf(message: object): Content | undefined {
+function messageContent(message: object): Content | undefined {
   if (!("content" in message)) return undefined;
   const { content } = message;
   return typeof content === "string" || Array.isArray(content) ? content : undefined;

@@ -43,8 +43,8 @@ const maxValues = 2000;
 const maxMembers = 1000;
 
 /** Reads the refusal from a client's error or a response body. */
-export function rejectionOf(thrown: unknown): Rejection {
-  const error = plainOf(thrown, { values: maxValues, copies: new Map() }, 0);
+export function toRejection(thrown: unknown): Rejection {
+  const error = readPlain(thrown, { values: maxValues, copies: new Map() }, 0);
   const found = new Texts();
   found.add(error, 0);
   const { message, status } = outermost(error);
@@ -66,7 +66,7 @@ interface Copying {
  * A bounded copy of an error, of plain objects, without bytes and functions. Getters and proxies that throw have
  * no value. Members of classes and of `Error`, which are not enumerable, are own ones.
  */
-function plainOf(value: unknown, copying: Copying, depth: number): unknown {
+function readPlain(value: unknown, copying: Copying, depth: number): unknown {
   if (typeof value !== "object" || value === null) {
     return typeof value === "function" || typeof value === "symbol" ? undefined : value;
   }
@@ -84,7 +84,7 @@ function plainOf(value: unknown, copying: Copying, depth: number): unknown {
   const copy: Record<string, unknown> | unknown[] = isList ? [] : {};
   copying.copies.set(value, copy);
   for (const key of keys) {
-    const member = plainOf(read(value, key), copying, depth + 1);
+    const member = readPlain(read(value, key), copying, depth + 1);
     if (member === undefined) continue;
     if (Array.isArray(copy)) copy.push(member);
     else Object.defineProperty(copy, key, { value: member, enumerable: true });
@@ -240,10 +240,12 @@ export function pathsIn(texts: readonly string[], roots: readonly string[]): rea
     `(?<![A-Za-z0-9_])(?:${names})(?:\\.[A-Za-z0-9_]{1,100}|\\.?\\[\\d{1,9}\\]){1,100}`,
     "g",
   );
-  return texts.flatMap((text) => [...text.matchAll(pattern)].map(([path]) => ({ path, keys: keysOf(path) })));
+  return texts.flatMap((text) =>
+    [...text.matchAll(pattern)].map(([path]) => ({ path, keys: keysByPath(path) })),
+  );
 }
 
-function keysOf(path: string): readonly (string | number)[] {
+function keysByPath(path: string): readonly (string | number)[] {
   const all = path.split(/[.[\]]/).filter((key) => key !== "");
   const fromOne = all.includes("member");
   const keys = all.filter((key) => key !== "member");

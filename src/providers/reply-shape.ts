@@ -28,7 +28,7 @@ export function givenFields(fields: Fields): OptionalShape {
 }
 
 /** An array whose first item passes. The others are not read. */
-export function firstOf(item: Shape): Shape {
+export function firstGiven(item: Shape): Shape {
   return custom((value) => {
     if (!Array.isArray(value)) return { path: "", expected: "an array" };
     const problem = value.length === 0 ? undefined : item(value[0]);
@@ -58,7 +58,7 @@ export function assertReply(reply: unknown, check: Check): void {
 const maxCount = Number.MAX_SAFE_INTEGER;
 
 /** A count of a reply; undefined for anything else, because a wrong count must not lose the reply. */
-export function countOf(value: unknown): number | undefined {
+export function readCount(value: unknown): number | undefined {
   return typeof value === "number" && value >= 0 && value <= maxCount ? value : undefined;
 }
 

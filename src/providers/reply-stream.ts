@@ -158,15 +158,15 @@ class AccumulatedReply<E> implements ReplyStream {
   async *#deltas(): AsyncGenerator<ReplyDelta, void, undefined> {
     let end = stopped;
     try {
-      for await (const event of abortable(eventsOf(this.#source, this.#binary), this.#signal)) {
+      for await (const event of abortable(sourceEvents(this.#source, this.#binary), this.#signal)) {
         for (const delta of this.#accumulator.push(event)) yield delta;
       }
       end = { type: "aborted", reason: "the stream ended before the reply was complete" };
     } catch (thrown) {
-      const error = failureOf(thrown);
+      const error = errorFailure(thrown);
       if (!this.#accumulator.isComplete) this.#error = error;
       const type = this.#signal?.aborted === true || isAbort(error) ? "aborted" : "error";
-      end = { type, reason: reasonOf(error) };
+      end = { type, reason: errorReason(error) };
     } finally {
       this.#finish(end);
     }
@@ -194,12 +194,12 @@ function isAbort(error: unknown): boolean {
 }
 
 /** A client's or this module's error of a damaged event, whose message is a parser's own, is replaced. */
-function failureOf(error: unknown): unknown {
+function errorFailure(error: unknown): unknown {
   if (!isRecord(error) || error.name !== "SyntaxError") return error;
   return replyFailed("the stream has an event that is not valid JSON", undefined);
 }
 
-function reasonOf(error: unknown): string {
+function errorReason(error: unknown): string {
   const message = isRecord(error) && typeof error.message === "string" ? error.message : String(error);
   return message === "" ? "the stream failed" : message;
 }
@@ -215,17 +215,17 @@ export function replyFailed(message: string, body: unknown, status?: number): Se
 
 const maxErrorCharacters = 64 * 1024;
 
-async function* eventsOf<E>(
+async function* sourceEvents<E>(
   source: ReplySource<E>,
   binary: EventDecoder<E> | undefined,
 ): AsyncGenerator<E, void, undefined> {
   if ("body" in source && "ok" in source) {
-    if (!source.ok) throw await errorOf(source);
-    if (source.body !== null) yield* eventsOf<E>(source.body, binary);
+    if (!source.ok) throw await responseError(source);
+    if (source.body !== null) yield* sourceEvents<E>(source.body, binary);
     return;
   }
   const decoder = new ServerSentEvents();
-  const items = Symbol.asyncIterator in source ? source : chunksOf(source);
+  const items = Symbol.asyncIterator in source ? source : streamChunks(source);
   for await (const item of items) {
     if (typeof item !== "string" && !(item instanceof Uint8Array)) {
       yield item;
@@ -263,7 +263,9 @@ function isErrorEvent(event: unknown): boolean {
 }
 
 /** Safari's streams are not iterable. */
-async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+async function* streamChunks(
+  stream: ReadableStream<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = stream.getReader();
   let done = false;
   try {
@@ -281,7 +283,7 @@ async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uin
   }
 }
 
-async function errorOf(response: Response): Promise<SessileError<"REPLY_FAILED">> {
+async function responseError(response: Response): Promise<SessileError<"REPLY_FAILED">> {
   const text = (await response.text().catch(() => "")).slice(0, maxErrorCharacters);
   // A proxy's page is no JSON; its text is the message.
   const body = parseJson(text) ?? text;

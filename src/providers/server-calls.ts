@@ -27,7 +27,7 @@ interface StrayServerBlock {
  */
 export function serverCalls(
   turns: readonly Turn[],
-  idsOf: (data: unknown) => ServerIds,
+  readIds: (data: unknown) => ServerIds,
 ): { readonly stray: readonly StrayServerBlock[]; readonly isOpen: boolean } {
   const stray: StrayServerBlock[] = [];
   const open = new Map<string, { readonly part: OpaquePart; readonly turn: number }>();
@@ -45,7 +45,7 @@ export function serverCalls(
     }
     for (const part of turn.parts) {
       if (part.type !== "opaque") continue;
-      const { call, result } = idsOf(part.data);
+      const { call, result } = readIds(part.data);
       if (call !== undefined) open.set(call, { part, turn: index });
       if (result !== undefined && !open.delete(result)) {
         stray.push({ part, id: result, reason: "a result of the provider's own tool without a call" });

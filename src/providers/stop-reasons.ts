@@ -30,7 +30,7 @@ const words: Readonly<Record<End, string>> = {
 };
 
 /** The end that a provider's word means; undefined for an unknown one. */
-export function endOf(word: unknown): End | undefined {
+export function replyEnd(word: unknown): End | undefined {
   return (Object.keys(words) as End[]).find((end) => words[end].split(" ").some((one) => one === word));
 }
 

@@ -22,7 +22,7 @@ import type { NeutralRequest, Part } from "./request.js";
  *   model: { provider: "none", model: "none" },
  *   render: ({ turns }) => turns.map(({ role }) => role).join(" "),
  * };
- * const { value } = await project(contextOf([userMessage("hi")]), transcript); // "user"
+ * const { value } = await project(contextFrom([userMessage("hi")]), transcript); // "user"
  * ```
  */
 export interface Target<V> {

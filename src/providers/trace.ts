@@ -55,7 +55,7 @@ export function placeAt(
     if (typeof at !== "object" || at === null) return undefined;
     const around = marks.get(at);
     part = around ?? part;
-    const next = memberOf(at, key);
+    const next = readMember(at, key);
     if (around !== undefined && isLeaf(at, marks)) {
       if (next === undefined && !isTypeOf(at, key)) return undefined;
       return { part: around, members: keys.slice(index), isBlock: true, below: [around] };
@@ -73,7 +73,7 @@ export function placeAt(
   return { part: around ?? part, members: [], isBlock, below };
 }
 
-function memberOf(at: object, key: string | number): unknown {
+function readMember(at: object, key: string | number): unknown {
   const members = at as Record<string | number, unknown>;
   if (typeof key === "number") return Array.isArray(at) ? members[key] : undefined;
   if (Object.hasOwn(at, key)) return members[key];

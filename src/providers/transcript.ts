@@ -106,7 +106,7 @@ export type TranscriptPiece =
  * does not change when the conversation grows. No text, name or id can produce a line that reads as a
  * heading.
  */
-export function transcriptOf({ system, turns }: NeutralRequest, headed: boolean): readonly TranscriptPiece[] {
+export function toTranscript({ system, turns }: NeutralRequest, headed: boolean): readonly TranscriptPiece[] {
   if (!headed) return turns.flatMap((turn) => (turn.role === "user" ? turn.parts.map(partPiece) : []));
   const pieces: TranscriptPiece[] = [{ text: transcriptOpening }];
   for (const part of system) pieces.push({ text: `${instructionsHeading}\n${asContent(part.text)}`, part });

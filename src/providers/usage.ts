@@ -32,34 +32,34 @@ export function requestUsage(
 ): ProjectionUsage {
   const { model } = target.model;
   const facts = modelFacts(model).tokens;
-  const textTokensOf = (value: string) => estimateTextTokens(value, { model });
+  const readTextTokens = (value: string) => estimateTextTokens(value, { model });
   let text = 0;
   let framing = facts.request + facts.message * (turns.length + (system.length > 0 ? 1 : 0));
   let images = 0;
   let documents = 0;
   let bytes = 0;
   let imageCount = 0;
-  const tokensOf = (part: MediaPart | ReferencePart) => {
+  const partTokens = (part: MediaPart | ReferencePart) => {
     const { width, height, pages } = part.type === "media" ? part : part.resource;
     return estimateResourceTokens(
-      { mediaType: part.mediaType, size: sizeOf(part), width, height, pages },
+      { mediaType: part.mediaType, size: partSize(part), width, height, pages },
       target.estimate,
     );
   };
   const textTokens = (part: MediaPart | ReferencePart) =>
-    part.type === "media" ? textTokensOf(part.text) : Math.ceil(sizeOf(part) / bytesPerToken);
+    part.type === "media" ? readTextTokens(part.text) : Math.ceil(partSize(part) / bytesPerToken);
   const add = (part: Part): void => {
     switch (part.type) {
       case "text":
       case "reasoning":
-        text += textTokensOf(part.text);
+        text += readTextTokens(part.text);
         return;
       case "call":
-        text += textTokensOf(part.name) + textTokensOf(JSON.stringify(part.arguments) ?? "");
+        text += readTextTokens(part.name) + readTextTokens(JSON.stringify(part.arguments) ?? "");
         framing += facts.call;
         return;
       case "opaque":
-        text += textTokensOf(JSON.stringify(outlineOfOpaque(part)) ?? "");
+        text += readTextTokens(JSON.stringify(outlineOfOpaque(part)) ?? "");
         part.media?.forEach(add);
         return;
       case "result":
@@ -70,8 +70,8 @@ export function requestUsage(
         bytes += part.type === "media" ? part.bytes.length : 0;
         if (part.kind === "image") {
           imageCount++;
-          images += tokensOf(part);
-        } else documents += part.mediaType === "application/pdf" ? tokensOf(part) : textTokens(part);
+          images += partTokens(part);
+        } else documents += part.mediaType === "application/pdf" ? partTokens(part) : textTokens(part);
     }
   };
   system.forEach(add);
@@ -87,6 +87,6 @@ export function requestUsage(
 /** Between prose and compact JSON. */
 const bytesPerToken = 3;
 
-function sizeOf(part: MediaPart | ReferencePart): number {
+function partSize(part: MediaPart | ReferencePart): number {
   return part.type === "media" ? part.bytes.length : part.resource.size;
 }

@@ -5,7 +5,7 @@ import { crc32Hex } from "../core/crc32.js";
 import { isRecord } from "../core/shape.js";
 import { encodeValidLine } from "../log/internal.js";
 import type { SessionEntry, SessionInfoFields } from "../session/index.js";
-import { infoFieldsOf, noRow } from "../session/internal.js";
+import { entryInfoFields, noRow } from "../session/internal.js";
 import { History } from "./history.js";
 import type { IndexedLog, LastCounts } from "./indexed-log.js";
 
@@ -42,7 +42,7 @@ export interface Side {
  * before it. Of changes whose writers did not know each other, the one with the greatest time, then id. A
  * function of the union alone.
  */
-export async function closingOf(
+export async function readClosing(
   one: Side,
   two: Side,
   logs: readonly ("first" | "second")[],
@@ -62,16 +62,16 @@ export async function closingOf(
   const isStated = restated.length === 0 && logs.every((log) => leaves[log] === leafId);
   // The next entry of either log names the closing one, and so knows both of them.
   if (isStated && !hasDiverged) return { lines: [], conflicts };
-  const ends = await endsOf(one, two, stateOf(shown[logs[0] ?? "first"].get(infoKey)));
-  const idOf = newIds(one.index, two.index, [leafId, decided.id, ...ends]);
+  const ends = await readEnds(one, two, entryState(shown[logs[0] ?? "first"].get(infoKey)));
+  const readId = newIds(one.index, two.index, [leafId, decided.id, ...ends]);
   let [parentId, merges] = [leafId, ends];
   const entries: SessionEntry[] = restated.map(({ key, entry, shown }) => {
-    const id = idOf([key, ...shown]);
+    const id = readId([key, ...shown]);
     const stated = { ...entry, id, parentId, merges };
     [parentId, merges] = [id, [id]];
     return stated as SessionEntry;
   });
-  const id = idOf(["leaf", ...entries.map((entry) => entry.id)]);
+  const id = readId(["leaf", ...entries.map((entry) => entry.id)]);
   const { timestamp } = decided;
   entries.push({ type: "leaf", id, parentId: leafId, timestamp, targetId: leafId, merges });
   return { lines: entries.map((entry) => encodeValidLine(inOrder(entry), true)), conflicts };
@@ -81,12 +81,12 @@ export async function closingOf(
  * The last entry of each log. First that of the log whose own session_info is in force after the union: the
  * next one is a change of that.
  */
-async function endsOf(one: Side, two: Side, info: string): Promise<readonly string[]> {
+async function readEnds(one: Side, two: Side, info: string): Promise<readonly string[]> {
   const ends: { readonly id: string; readonly isInForce: boolean; readonly hasInfo: boolean }[] = [];
   for (const { index, moved } of [one, two]) {
     const row = await index.lastRow(() => true);
     const infos = [...index.lastCounts.values()].filter(({ type }) => type === "session_info");
-    const isInForce = stateOf(infos.at(-1)) === info;
+    const isInForce = entryState(infos.at(-1)) === info;
     const hasInfo = moved.some((each) => index.lastCounts.get(each)?.type === "session_info");
     if (row !== noRow) ends.push({ id: index.rows.id(row), isInForce, hasInfo });
   }
@@ -151,9 +151,9 @@ async function decideLeaf(history: History, one: Side, two: Side): Promise<Decid
   }
   if (winner === undefined) return undefined;
   // Those that both logs had were decided before.
-  const others = latest.filter((node) => node !== winner && history.logsOf(node) !== "both");
-  const { index, row } = history.rowOf(winner);
-  const leafId = leafOf(index, row, one, two);
+  const others = latest.filter((node) => node !== winner && history.nodeLogs(node) !== "both");
+  const { index, row } = history.nodeRow(winner);
+  const leafId = readLeaf(index, row, one, two);
   const id = history.id(winner);
   const conflict = { state: "leaf", entryId: id, others: others.map((node) => history.id(node)) };
   return {
@@ -165,7 +165,7 @@ async function decideLeaf(history: History, one: Side, two: Side): Promise<Decid
 }
 
 async function isIntact(history: History, node: number): Promise<boolean> {
-  for (const { index, row } of history.rowsOf(node)) if (await index.isIntact(row)) return true;
+  for (const { index, row } of history.nodeRows(node)) if (await index.isIntact(row)) return true;
   return false;
 }
 
@@ -173,21 +173,21 @@ async function lastNodes(history: History, one: Side, two: Side): Promise<readon
   const nodes = new Set<number>();
   for (const { index } of [one, two]) {
     const row = await index.lastRow(() => true);
-    if (row !== noRow) nodes.add(history.nodeOf(index, row));
+    if (row !== noRow) nodes.add(history.readNode(index, row));
   }
   return [...nodes].sort((a, b) => order(history, b, a));
 }
 
 /** The order of changes whose writers did not know each other: by time, then id. */
 function order(history: History, a: number, b: number): number {
-  const [one, two] = [history.rowOf(a), history.rowOf(b)];
+  const [one, two] = [history.nodeRow(a), history.nodeRow(b)];
   const [time, other] = [one.index.rows.time(one.row), two.index.rows.time(two.row)];
   if (time !== other) return time < other ? -1 : 1;
   return compare(history.id(a), history.id(b));
 }
 
 /** The leaf if a row is the last: the target of a leaf entry, unless that is in neither log. */
-function leafOf(index: IndexedLog, row: number, one: Side, two: Side): string | null {
+function readLeaf(index: IndexedLog, row: number, one: Side, two: Side): string | null {
   const entry = index.lastCounts.get(row);
   if (entry?.type !== "leaf") return index.rows.id(row);
   const { targetId } = entry;
@@ -199,10 +199,10 @@ function leafOf(index: IndexedLog, row: number, one: Side, two: Side): string | 
 async function leafAfter(side: Side, other: Side): Promise<string | null | undefined> {
   for (let at = other.moved.length - 1; at >= 0; at--) {
     const row = other.moved[at] as number;
-    if (await other.index.isIntact(row)) return leafOf(other.index, row, side, other);
+    if (await other.index.isIntact(row)) return readLeaf(other.index, row, side, other);
   }
   const last = await side.index.lastRow(() => true);
-  return last === noRow ? undefined : leafOf(side.index, last, side, other);
+  return last === noRow ? undefined : readLeaf(side.index, last, side, other);
 }
 
 /** An entry to be written again, because another one follows it in one of the logs. */
@@ -232,9 +232,9 @@ function restatements(
   shown: { readonly first: Shown; readonly second: Shown },
   logs: readonly ("first" | "second")[],
 ): { readonly restated: readonly Restatement[]; readonly conflicts: StateConflict[] } {
-  const open = [...changesOf(history, one, two)].filter(([key, all]) => {
-    const own = new Set(all.map(({ node }) => (history.isMerge(node) ? "both" : history.logsOf(node))));
-    const differ = stateOf(shown.first.get(key)) !== stateOf(shown.second.get(key));
+  const open = [...historyChanges(history, one, two)].filter(([key, all]) => {
+    const own = new Set(all.map(({ node }) => (history.isMerge(node) ? "both" : history.nodeLogs(node))));
+    const differ = entryState(shown.first.get(key)) !== entryState(shown.second.get(key));
     return differ || (own.has("first") && own.has("second"));
   });
   const states = open.flatMap(([key, all]) => {
@@ -252,7 +252,7 @@ function restatements(
     if (winner === undefined) continue;
     winners.set(key, [...(winners.get(key) ?? []), winner]);
     const setBy = ({ entry }: Change): unknown =>
-      entry.type === "session_info" ? fieldsOf(entry)[name] : stateOf(entry);
+      entry.type === "session_info" ? entryFields(entry)[name] : entryState(entry);
     if (key === infoKey) fields[name] = setBy(winner);
     const lost = others.filter((change) => printed(setBy(change)) !== printed(setBy(winner)));
     if (lost.length === 0) continue;
@@ -267,8 +267,8 @@ function restatements(
     const { id: _id, parentId: _parentId, prior: _prior, merges: _merges, ...own } = newest.entry;
     const entry = key === infoKey ? { type: "session_info", timestamp, ...known(fields) } : own;
     const counting = logs.map((log) => shown[log].get(key));
-    const state = stateOf(entry as LastCounts);
-    if (counting.every((each) => each !== undefined && stateOf(each) === state)) continue;
+    const state = entryState(entry as LastCounts);
+    if (counting.every((each) => each !== undefined && entryState(each) === state)) continue;
     const ids = [...counting.map((each) => each?.id ?? ""), ...all.map((each) => each.entry.id)];
     restated.push({ key, entry: entry as Partial<LastCounts>, shown: ids.sort() });
   }
@@ -283,17 +283,17 @@ function known(fields: Readonly<Record<string, unknown>>): SessionInfoFields {
 }
 
 /** All labels by target, and all session_info, in the order of the history. A tombstone counts before its entry. */
-function changesOf(history: History, one: Side, two: Side): ReadonlyMap<string, readonly Change[]> {
+function historyChanges(history: History, one: Side, two: Side): ReadonlyMap<string, readonly Change[]> {
   const byNode = new Map<number, LastCounts>();
   for (const { index } of [one, two]) {
     for (const [row, entry] of index.lastCounts) {
-      const node = history.nodeOf(index, row);
+      const node = history.readNode(index, row);
       if (node !== noRow && (!byNode.has(node) || entry.erased !== undefined)) byNode.set(node, entry);
     }
   }
   const changes = new Map<string, Change[]>();
   for (const [node, entry] of byNode) {
-    const key = keyOf(entry);
+    const key = entryKey(entry);
     if (key === undefined) continue;
     const known = changes.get(key);
     if (known === undefined) changes.set(key, [{ node, entry }]);
@@ -314,7 +314,7 @@ function infoStates(history: History, infos: readonly Change[]) {
     const entry = entries.get(node);
     inForce[node] = entry === undefined ? base : node;
     if (entry === undefined || history.isMerge(node)) continue;
-    const [old, now] = [fieldsOf(entries.get(base)), fieldsOf(entry)];
+    const [old, now] = [entryFields(entries.get(base)), entryFields(entry)];
     for (const name of new Set([...Object.keys(old), ...Object.keys(now)])) {
       if (printed(old[name]) === printed(now[name])) continue;
       const known = byField.get(name);
@@ -325,8 +325,8 @@ function infoStates(history: History, infos: readonly Change[]) {
   return [...byField].map(([name, changes]) => ({ key: infoKey, name, changes }));
 }
 
-function fieldsOf(entry: LastCounts | undefined): Readonly<Record<string, unknown>> {
-  return entry?.type === "session_info" ? { ...infoFieldsOf(entry) } : {};
+function entryFields(entry: LastCounts | undefined): Readonly<Record<string, unknown>> {
+  return entry?.type === "session_info" ? { ...entryInfoFields(entry) } : {};
 }
 
 /** The entry of each label and of session_info that counts in a log. */
@@ -334,14 +334,14 @@ type Shown = ReadonlyMap<string, LastCounts>;
 
 function areSame(one: Shown, two: Shown): boolean {
   if (one.size !== two.size) return false;
-  return [...one].every(([key, entry]) => two.has(key) && stateOf(entry) === stateOf(two.get(key)));
+  return [...one].every(([key, entry]) => two.has(key) && entryState(entry) === entryState(two.get(key)));
 }
 
 /** What counts in a log once it has the other's entries. */
 function shownAfter(side: Side, other: Side): Shown {
   const last = new Map<string, LastCounts>();
   const show = (entry: LastCounts | undefined): void => {
-    const key = entry && keyOf(entry);
+    const key = entry && entryKey(entry);
     if (entry !== undefined && key !== undefined) last.set(key, entry);
   };
   for (const entry of side.index.lastCounts.values()) show(entry);
@@ -351,15 +351,15 @@ function shownAfter(side: Side, other: Side): Shown {
 
 const infoKey = "session_info";
 
-function keyOf(entry: LastCounts): string | undefined {
+function entryKey(entry: LastCounts): string | undefined {
   if (entry.type === "session_info") return infoKey;
   return entry.type === "label" ? `label ${entry.targetId}` : undefined;
 }
 
 /** The state that an entry sets. */
-function stateOf(entry: LastCounts | undefined): string {
+function entryState(entry: LastCounts | undefined): string {
   if (entry?.type === "label") return entry.label ?? "";
-  return entry === undefined ? "" : printed(fieldsOf(entry));
+  return entry === undefined ? "" : printed(entryFields(entry));
 }
 
 /** A value with sorted members, since the same one may be written in two orders. */

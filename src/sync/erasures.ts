@@ -4,7 +4,7 @@ import { SessileError } from "../core/errors/index.js";
 import {
   decodeLine,
   defaultLimits,
-  erasureOf,
+  entryErasure,
   erasureOfLine,
   formatVersion,
   parseLine,
@@ -45,7 +45,7 @@ export async function missingErasures(
       inSecond.set(id, one);
     else if (one === undefined) {
       others.push(pair);
-      const [record, other] = [claimOf(lines[index]), claimOf(otherLines[index])];
+      const [record, other] = [lineClaim(lines[index]), lineClaim(otherLines[index])];
       const erased = record ?? other;
       if (erased !== undefined && (record === undefined || other === undefined))
         claimed.push({ entryId: id, erased });
@@ -55,9 +55,9 @@ export async function missingErasures(
 }
 
 /** The erasure that a line records, whatever else it has. */
-function claimOf(line: Uint8Array | undefined): Erasure | undefined {
+function lineClaim(line: Uint8Array | undefined): Erasure | undefined {
   const parsed = line && parseLine(line, defaultLimits.maxDepth, { unchecked: true });
-  return parsed?.ok === true ? erasureOf(parsed.value) : undefined;
+  return parsed?.ok === true ? entryErasure(parsed.value) : undefined;
 }
 
 /** An entry that an erasure would change, and its record. */

@@ -39,28 +39,28 @@ export class History {
     for (let row = 0; row < second.rows.size; row++)
       if (this.#nodes[row] === noRow) this.#nodes[row] = first.rows.rowOfKey(second.rows.key(row));
     for (const index of [first, second])
-      for (const [row, entry] of index.lastCounts) this.#addMerge(this.nodeOf(index, row), entry);
-    this.#parents = Int32Array.from({ length: this.size }, (_, node) => this.#parentOf(node));
-    this.#prior = Int32Array.from({ length: this.size }, (_, node) => this.#priorOf(node));
+      for (const [row, entry] of index.lastCounts) this.#addMerge(this.readNode(index, row), entry);
+    this.#parents = Int32Array.from({ length: this.size }, (_, node) => this.#nodeParent(node));
+    this.#prior = Int32Array.from({ length: this.size }, (_, node) => this.#nodePrior(node));
     this.#inOrder = this.#ordered();
   }
 
   /** The node of a row; -1 for one that is in neither union. */
-  nodeOf(index: IndexedLog, row: number): number {
+  readNode(index: IndexedLog, row: number): number {
     if (row === noRow) return noRow;
     return index === this.#first ? row : (this.#nodes[row] as number);
   }
 
   /** Each log that has the node, and its row there. */
-  rowsOf(node: number): readonly Place[] {
-    const place = this.rowOf(node);
+  nodeRows(node: number): readonly Place[] {
+    const place = this.nodeRow(node);
     if (place.index !== this.#first) return [place];
     const row = this.#second.rows.rowOfKey(this.#first.rows.key(node));
     return row === noRow ? [place] : [place, { index: this.#second, row }];
   }
 
   /** A log that has the node, and its row there. */
-  rowOf(node: number): Place {
+  nodeRow(node: number): Place {
     const { size } = this.#first.rows;
     if (node < size) return { index: this.#first, row: node };
     return { index: this.#second, row: this.#own[node - size] as number };
@@ -72,13 +72,13 @@ export class History {
   }
 
   /** Which of the two logs have the node. */
-  logsOf(node: number): "first" | "second" | "both" {
+  nodeLogs(node: number): "first" | "second" | "both" {
     if (node >= this.#first.rows.size) return "second";
     return this.#second.rows.rowOfKey(this.#first.rows.key(node)) === noRow ? "first" : "both";
   }
 
   id(node: number): string {
-    const { index, row } = this.rowOf(node);
+    const { index, row } = this.nodeRow(node);
     return index.rows.id(row);
   }
 
@@ -99,11 +99,11 @@ export class History {
   latest(groups: readonly (readonly number[])[]): readonly (readonly number[])[] {
     const found = groups.map((): number[] => []);
     for (let from = 0; from < groups.length; from += maxGroups)
-      this.#latestOf(groups.slice(from, from + maxGroups), found.slice(from, from + maxGroups));
+      this.#newestByGroup(groups.slice(from, from + maxGroups), found.slice(from, from + maxGroups));
     return found.map((nodes) => nodes.reverse());
   }
 
-  #latestOf(groups: readonly (readonly number[])[], found: readonly number[][]): void {
+  #newestByGroup(groups: readonly (readonly number[])[], found: readonly number[][]): void {
     const members = new Int32Array(this.size);
     for (const [bit, nodes] of groups.entries())
       for (const node of nodes) members[node] = (members[node] as number) | (1 << bit);
@@ -152,13 +152,13 @@ export class History {
     return order;
   }
 
-  #parentOf(node: number): number {
-    const { index, row } = this.rowOf(node);
-    const parent = this.nodeOf(index, index.rows.ownParent(row));
+  #nodeParent(node: number): number {
+    const { index, row } = this.nodeRow(node);
+    const parent = this.readNode(index, index.rows.ownParent(row));
     if (parent !== noRow || index !== this.#first) return parent;
     const { rows } = this.#second;
     const other = rows.rowOfKey(index.rows.key(row));
-    return other === noRow ? noRow : this.nodeOf(this.#second, rows.ownParent(other));
+    return other === noRow ? noRow : this.readNode(this.#second, rows.ownParent(other));
   }
 
   #addMerge(node: number, { merges }: LastCounts): void {
@@ -173,11 +173,11 @@ export class History {
 
   #nodeOfId(id: string): number {
     const row = this.#first.rows.row(id);
-    return row === noRow ? this.nodeOf(this.#second, this.#second.rows.row(id)) : row;
+    return row === noRow ? this.readNode(this.#second, this.#second.rows.row(id)) : row;
   }
 
-  #priorOf(node: number): number {
-    const { index, row } = this.rowOf(node);
+  #nodePrior(node: number): number {
+    const { index, row } = this.nodeRow(node);
     const parent = this.#parents[node] as number;
     const stated = index.prior(row);
     // The line of the stated one may be lost in both logs.
@@ -195,8 +195,8 @@ export class History {
     const lines: number[] = [];
     const { size } = this.#first.rows;
     if (node < size) lines.push(node - 1);
-    const row = node < size ? this.#second.rows.rowOfKey(this.#first.rows.key(node)) : this.rowOf(node).row;
-    if (row !== noRow) lines.push(row === 0 ? noRow : this.nodeOf(this.#second, row - 1));
+    const row = node < size ? this.#second.rows.rowOfKey(this.#first.rows.key(node)) : this.nodeRow(node).row;
+    if (row !== noRow) lines.push(row === 0 ? noRow : this.readNode(this.#second, row - 1));
     return lines;
   }
 }

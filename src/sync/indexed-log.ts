@@ -5,7 +5,7 @@ import { IntColumn, NumberColumn } from "../core/columns.js";
 import { crc32 } from "../core/crc32.js";
 import { decodeParts, defaultLimits, formatVersion, stripBom } from "../log/internal.js";
 import type { LogPosition, SessionEntry, SessionHeader, SessionLog } from "../session/index.js";
-import { type EntryTable, eachLine, entryTableOf, LogReader, noRow } from "../session/internal.js";
+import { type EntryTable, eachLine, LogReader, noRow, treeRows } from "../session/internal.js";
 import { readBatches, reading } from "./log-lines.js";
 
 /** An entry of which the last one in the log counts, wherever it is in the tree. */
@@ -46,7 +46,7 @@ export class IndexedLog {
   }
 
   get rows(): EntryTable {
-    return entryTableOf(this.#reader.tree);
+    return treeRows(this.#reader.tree);
   }
 
   /** Labels, session_info and leaf entries by row. */
@@ -98,7 +98,7 @@ export class IndexedLog {
     return rows.map((row, index) => {
       const stored = lines[index];
       const line = stored !== undefined && this.#isFirst(row) ? stripBom(stored) : stored;
-      return line !== undefined && this.#fingerprintOf(line) === this.fingerprint(row) ? line : undefined;
+      return line !== undefined && this.#lineFingerprint(line) === this.fingerprint(row) ? line : undefined;
     });
   }
 
@@ -123,20 +123,20 @@ export class IndexedLog {
 
   /** Adds the fingerprints of the entries in a line, and what the ends of their lines say. */
   #addFingerprints(line: Uint8Array): void {
-    const entryOf = (row: number) => {
+    const rowEntry = (row: number) => {
       const { start, end } = this.rows.part(row) ?? { start: 0, end: line.length };
       const entry = line.subarray(start, end);
       return this.#isFirst(row) ? stripBom(entry) : entry;
     };
     for (let row = this.#fingerprints.length; row < this.rows.size; row++) {
-      const entry = entryOf(row);
-      this.#fingerprints.push(this.#fingerprintOf(entry));
+      const entry = rowEntry(row);
+      this.#fingerprints.push(this.#lineFingerprint(entry));
       this.#foreign.push(0);
       this.#readEnd(row, entry);
     }
     for (const row of this.#repaired) {
-      const entry = entryOf(row);
-      this.#fingerprints.set(row, this.#fingerprintOf(entry));
+      const entry = rowEntry(row);
+      this.#fingerprints.set(row, this.#lineFingerprint(entry));
       this.#readEnd(row, entry);
     }
     this.#repaired = [];
@@ -149,7 +149,7 @@ export class IndexedLog {
   }
 
   /** The checksum and the length of a line without white space at its end. */
-  #fingerprintOf(line: Uint8Array): number {
+  #lineFingerprint(line: Uint8Array): number {
     let end = line.length;
     while (end > 0 && isSpace(line[end - 1])) end--;
     const checksum = this.log.crc32 ?? crc32;

@@ -17,7 +17,7 @@ import { entriesToErase, erasedLines, erasurePending, missingErasures } from "./
 import { IndexedLog, isEntryLine, type ReadableLog } from "./indexed-log.js";
 import type { ErasureOptions } from "./options.js";
 import { planSync, type SyncPlan } from "./plan.js";
-import { assertSame, headerOf } from "./sync-log.js";
+import { assertSame, readHeader } from "./sync-log.js";
 
 /** The bytes of a session file, whole or in chunks. */
 export type SessionBytes = Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
@@ -62,7 +62,7 @@ export async function mergeSessions(
   let one = await readCopy("a", a);
   let two = await readCopy("b", b);
   const origin = base === undefined ? undefined : await readCopy("base", base);
-  assertSame(headerOf(one.index, "a"), headerOf(two.index, "b"));
+  assertSame(readHeader(one.index, "a"), readHeader(two.index, "b"));
   let plan = planSync(one.index, two.index);
   const { inFirst, inSecond, claimed } = await missingErasures(one.index, two.index, plan.differing);
   if (inFirst.size + inSecond.size + claimed.length > 0) {
@@ -88,7 +88,7 @@ export async function mergeSessions(
   );
   const { lines: closing, conflicts } = await plan.closing([isFirst ? "first" : "second"]);
   const edited = await editedLines(first, second, pairs, origin);
-  const lines = [...linesOf(first, edited)];
+  const lines = [...copyLines(first, edited)];
   for (const line of await second.index.read(isFirst ? plan.toFirst : plan.toSecond))
     if (line !== undefined && isEntryLine(line)) lines.push(withLineFeed(line));
   return { bytes: concatBytes([...lines, ...closing]), added, differing, conflicts };
@@ -113,13 +113,13 @@ async function withErased(copy: Copy, erasures: ReadonlyMap<string, EntryErasure
 }
 
 async function readCopy(name: string, source: SessionBytes): Promise<Copy> {
-  const bytes = await bytesOf(name, source);
-  const index = new IndexedLog(logOf(bytes));
+  const bytes = await bytesByName(name, source);
+  const index = new IndexedLog(readLog(bytes));
   await index.refresh();
   return { bytes, index };
 }
 
-async function bytesOf(name: string, source: SessionBytes): Promise<Uint8Array> {
+async function bytesByName(name: string, source: SessionBytes): Promise<Uint8Array> {
   if (isBytes(source)) return source;
   const isChunks = typeof source === "object" && source !== null;
   if (!isChunks || !(Symbol.iterator in source || Symbol.asyncIterator in source))
@@ -138,17 +138,17 @@ function isBytes(value: unknown): value is Uint8Array {
 }
 
 /** A log in memory; its places are byte offsets. */
-function logOf(bytes: Uint8Array): ReadableLog {
+function readLog(bytes: Uint8Array): ReadableLog {
   const at = ({ at, length }: LinePlace): Uint8Array => bytes.subarray(at, at + length);
   return {
     async *read() {
-      yield batchOf(bytes);
+      yield readBatch(bytes);
     },
     readAt: (places) => Promise.resolve(places.map(at)),
   };
 }
 
-function batchOf(bytes: Uint8Array): LogBatch {
+function readBatch(bytes: Uint8Array): LogBatch {
   const bounds: number[] = [];
   const at: number[] = [];
   const tooLong: LinePlace[] = [];
@@ -174,7 +174,7 @@ async function comesFirst(one: Copy, two: Copy, plan: SyncPlan): Promise<boolean
   if ((plan.toFirst.length === 0) !== (plan.toSecond.length === 0)) return plan.toFirst.length === 0;
   const [last, other] = await Promise.all([one, two].map(({ index }) => index.lastRow(() => true)));
   const order =
-    timeOf(one, last) - timeOf(two, other) ||
+    copyTime(one, last) - copyTime(two, other) ||
     one.index.rows.size - two.index.rows.size ||
     one.bytes.length - two.bytes.length ||
     firstDifference(one.bytes, two.bytes);
@@ -191,7 +191,7 @@ async function fewerDamaged(one: Copy, two: Copy, { differing }: SyncPlan): Prom
   return difference === 0 ? undefined : difference > 0;
 }
 
-function timeOf({ index }: Copy, row = noRow): number {
+function copyTime({ index }: Copy, row = noRow): number {
   const time = row === noRow ? -Infinity : index.rows.time(row);
   return Number.isFinite(time) ? time : 0;
 }
@@ -236,7 +236,7 @@ function replacedIn(
 }
 
 /** The lines of a file, each with its line feed; a torn last line is ended as a writer would. */
-function* linesOf({ bytes }: Copy, edited: ReadonlyMap<number, Uint8Array>): Generator<Uint8Array> {
+function* copyLines({ bytes }: Copy, edited: ReadonlyMap<number, Uint8Array>): Generator<Uint8Array> {
   for (let start = 0; start < bytes.length; ) {
     const feed = bytes.indexOf(10, start);
     const end = feed < 0 ? bytes.length : feed;

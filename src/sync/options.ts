@@ -5,7 +5,7 @@ import { describe, stringArgument } from "../core/arguments.js";
 import { SessileError } from "../core/errors/index.js";
 import { nameArgument } from "../core/ids.js";
 import type { SessionStore, SessionSummary } from "../session/index.js";
-import { locationOf, type Tally } from "./report.js";
+import { readLocation, type Tally } from "./report.js";
 
 /** The blobs of the sessions in the two stores. */
 export interface BlobStores {
@@ -61,7 +61,7 @@ export function checkOptions<T extends SyncOptions>(options: T): T {
 }
 
 /** The partitions of the options, or all that the stores list. */
-export async function partitionsOf(
+export async function storePartitions(
   stores: readonly SessionStore[],
   { partitions, signal }: SyncOptions,
 ): Promise<readonly string[]> {
@@ -97,7 +97,7 @@ export async function chosenSessions(
       const { id, location } = session;
       if (filter !== undefined && !filter(session, partition)) continue;
       if (!chosen.has(id)) chosen.set(id, { partition, id, location });
-      else tally.skipped.push({ partition, id, ...locationOf(location), error: secondError(id) });
+      else tally.skipped.push({ partition, id, ...readLocation(location), error: secondError(id) });
     }
   } finally {
     stop();

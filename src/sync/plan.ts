@@ -1,7 +1,7 @@
 /** Compares two logs of one session: the lines that each lacks, and those that make both show the same. */
 
 import { noRow } from "../session/internal.js";
-import { type Closing, closingOf, noClosing, type Side } from "./closing.js";
+import { type Closing, noClosing, readClosing, type Side } from "./closing.js";
 import type { IndexedLog } from "./indexed-log.js";
 
 /** The decision about two logs. */
@@ -21,13 +21,13 @@ export interface SyncPlan {
 /** Plans the union of two logs. Linear in their entries. */
 export function planSync(first: IndexedLog, second: IndexedLog): SyncPlan {
   const { collisions, differing } = compareRows(first, second);
-  const one = sideOf(first, second, new Set(collisions.map(([row]) => row)));
-  const two = sideOf(second, first, new Set(collisions.map(([, row]) => row)));
+  const one = readSide(first, second, new Set(collisions.map(([row]) => row)));
+  const two = readSide(second, first, new Set(collisions.map(([, row]) => row)));
   return {
     toSecond: one.moved,
     toFirst: two.moved,
     // With collisions the trees differ, and each log keeps its own leaf.
-    closing: async (logs) => (collisions.length > 0 ? noClosing : closingOf(one, two, logs)),
+    closing: async (logs) => (collisions.length > 0 ? noClosing : readClosing(one, two, logs)),
     collisions: collisions.map(([row]) => first.rows.id(row)),
     differing,
   };
@@ -60,7 +60,7 @@ function isSameHead(a: IndexedLog, row: number, b: IndexedLog, other: number): b
   return a.rows.key(parent) === b.rows.key(otherParent);
 }
 
-function sideOf(index: IndexedLog, other: IndexedLog, collided: ReadonlySet<number>): Side {
+function readSide(index: IndexedLog, other: IndexedLog, collided: ReadonlySet<number>): Side {
   const { rows } = index;
   const moved: number[] = [];
   const isMoved = new Uint8Array(rows.size);

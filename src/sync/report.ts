@@ -76,7 +76,7 @@ export interface SyncReport extends CopyReport {
 }
 
 /** The member of a skipped session with a location. */
-export function locationOf(location: string | undefined): { readonly location?: string } {
+export function readLocation(location: string | undefined): { readonly location?: string } {
   return location === undefined ? {} : { location };
 }
 

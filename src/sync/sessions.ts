@@ -12,10 +12,10 @@ import {
   checkOptions,
   chosenSessions,
   type ErasureOptions,
-  partitionsOf,
   type SyncOptions,
+  storePartitions,
 } from "./options.js";
-import { type CopyReport, locationOf, type SyncReport, Tally } from "./report.js";
+import { type CopyReport, readLocation, type SyncReport, Tally } from "./report.js";
 import { syncLogs } from "./sync-log.js";
 
 /**
@@ -41,7 +41,7 @@ export async function copySessions(
 ): Promise<CopyReport> {
   const { signal, blobs } = checkOptions(options);
   const tally = new Tally();
-  for (const partition of await partitionsOf([from], options)) {
+  for (const partition of await storePartitions([from], options)) {
     const stores = blobs?.(partition);
     const copies = stores && new BlobCopies(stores.from, stores.to, tally, signal);
     const context = { to: to.backend, blobs: copies, tally, signal };
@@ -86,7 +86,7 @@ export async function syncSessions(
   const { signal, blobs } = checkOptions(options);
   const erasures = oneOfOption("erasures", options.erasures, ["report", "apply"]);
   const tally = new Tally();
-  for (const partition of await partitionsOf([a, b], options)) {
+  for (const partition of await storePartitions([a, b], options)) {
     const stores = blobs?.(partition);
     const toB = stores && new BlobCopies(stores.from, stores.to, tally, signal);
     const toA = stores && new BlobCopies(stores.to, stores.from, tally, signal);
@@ -194,7 +194,7 @@ async function attempt(session: ChosenSession, tally: Tally, act: () => Promise<
   } catch (error) {
     const { partition, id, location } = session;
     if (!(error instanceof SessileError) || (isGeneral(error) && !isReadFailure(error))) throw error;
-    tally.skipped.push({ partition, id, ...locationOf(location), error });
+    tally.skipped.push({ partition, id, ...readLocation(location), error });
   }
 }
 

@@ -66,7 +66,7 @@ export async function syncLogs(
   for (let attempt = 1; ; attempt++) {
     await one.index.refresh(signal);
     await two.index.refresh(signal);
-    assertSame(headerOf(one.index, one.log.location), headerOf(two.index, two.log.location));
+    assertSame(readHeader(one.index, one.log.location), readHeader(two.index, two.log.location));
     const plan = planSync(one.index, two.index);
     const { toSecond, toFirst, collisions } = plan;
     const missing = await missingErasures(one.index, two.index, plan.differing);
@@ -134,7 +134,7 @@ export function assertSame(one: SessionHeader, other: SessionHeader): void {
 }
 
 /** The header of a log that may be appended to. */
-export function headerOf(index: IndexedLog, location = ""): SessionHeader {
+export function readHeader(index: IndexedLog, location = ""): SessionHeader {
   const { header } = index;
   if (header === undefined) throw missingHeaderError(location, index.lines);
   if (headerVersion(header) === formatVersion && !isNewer(header)) return header;
@@ -172,7 +172,7 @@ async function sendRows(
   for (let start = 0, end = 0; ; start = end) {
     signal?.throwIfAborted();
     end = batchEnd(rows, start, from);
-    const entries = (await linesOf(rows.slice(start, end), from)).filter(isEntryLine);
+    const entries = (await rowLines(rows.slice(start, end), from)).filter(isEntryLine);
     damaged += end - start - entries.length;
     const isLast = end === rows.length;
     const lines = [...entries.map(withLineFeed), ...(isLast ? closing : [])];
@@ -194,7 +194,7 @@ function batchEnd(rows: readonly number[], start: number, { rows: table }: Index
   return end;
 }
 
-async function linesOf(rows: readonly number[], from: IndexedLog): Promise<readonly Uint8Array[]> {
+async function rowLines(rows: readonly number[], from: IndexedLog): Promise<readonly Uint8Array[]> {
   const lines = await from.read(rows);
   if (lines.every((line) => line !== undefined)) return lines;
   throw logChanged(from);

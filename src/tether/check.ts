@@ -101,7 +101,7 @@ export function checkFrameWith(
   { measured, payloadPath = "payload" }: { readonly measured: boolean; readonly payloadPath?: string },
 ): CheckedFrame {
   const frame = asFrame(copyFrame(value), payloadPath);
-  const images = () => imagesOf(frame as UserMessageFrame | AssistantDoneFrame, payloadPath);
+  const images = () => frameImages(frame as UserMessageFrame | AssistantDoneFrame, payloadPath);
   const result = Object.freeze(checkedFrame(frame, images));
   // After the images, so that an oversized image is reported by its own limit.
   if (!measured && result.kind !== "other") assertFitsWire(frame);
@@ -145,7 +145,7 @@ export function readFrame(received: unknown): CheckedFrame {
   return checkFrameWith(parseBody(received), { measured: true });
 }
 
-function imagesOf(
+function frameImages(
   { payload }: UserMessageFrame | AssistantDoneFrame,
   payloadPath: string,
 ): readonly FrameImage[] {
@@ -249,7 +249,7 @@ const maxDepth = 256;
 
 /** Parses a body as JSON, after its length, encoding and depth passed the limits. */
 function parseBody(body: Uint8Array | string): unknown {
-  const size = sizeOf(body);
+  const size = bodySize(body);
   if (size > tetherLimits.maxWireBytes) throw limitExceeded(frameTooLarge(size));
   const text = typeof body === "string" ? body : decodeUtf8(body);
   if (text === undefined) throw wrongShape({ path: "", expected: "UTF-8" });
@@ -266,7 +266,7 @@ function parseBody(body: Uint8Array | string): unknown {
  * The length on the wire in bytes. Short texts are not measured exactly: any lower bound within the limit
  * will do.
  */
-function sizeOf(body: Uint8Array | string): number {
+function bodySize(body: Uint8Array | string): number {
   if (typeof body === "string") {
     // A UTF-16 code unit takes at most three bytes.
     return body.length * 3 <= tetherLimits.maxWireBytes ? body.length : utf8Bytes(body);

@@ -3,7 +3,7 @@
  * and keep unknown members. The number, sizes and bytes of images are checked by `checkFrame` only.
  */
 import * as z from "zod";
-import { memberSchemas, schemaOf } from "../core/schema.js";
+import { memberSchemas, toSchema } from "../core/schema.js";
 import { nonEmptyString, string } from "../core/shape.js";
 import type {
   AssistantDeltaPayload,
@@ -30,17 +30,17 @@ export const tetherImageSchema: z.ZodType<TetherImage> = z.looseObject({
 });
 
 /** The payload of a `user.message`. */
-export const userMessagePayloadSchema: z.ZodType<UserMessagePayload> = schemaOf(
+export const userMessagePayloadSchema: z.ZodType<UserMessagePayload> = toSchema(
   payloadShapes["user.message"],
 );
 
 /** The payload of an `assistant.delta`. */
-export const assistantDeltaPayloadSchema: z.ZodType<AssistantDeltaPayload> = schemaOf(
+export const assistantDeltaPayloadSchema: z.ZodType<AssistantDeltaPayload> = toSchema(
   payloadShapes["assistant.delta"],
 );
 
 /** The payload of an `assistant.done`. */
-export const assistantDonePayloadSchema: z.ZodType<AssistantDonePayload> = schemaOf(
+export const assistantDonePayloadSchema: z.ZodType<AssistantDonePayload> = toSchema(
   payloadShapes["assistant.done"],
 );
 
@@ -54,7 +54,7 @@ export const assistantDonePayloadSchema: z.ZodType<AssistantDonePayload> = schem
  * const documentation = z.toJSONSchema(tetherFrameSchema);
  * ```
  */
-export const tetherFrameSchema: z.ZodType<TetherFrame> = schemaOf(frameShape);
+export const tetherFrameSchema: z.ZodType<TetherFrame> = toSchema(frameShape);
 
 /**
  * The arguments of `tether_send`, as an input schema for a server of the MCP SDK. `session_id` defaults to
@@ -68,8 +68,8 @@ export const tetherFrameSchema: z.ZodType<TetherFrame> = schemaOf(frameShape);
  * ```
  */
 export const tetherSendInput = z.looseObject({
-  instance: schemaOf(nonEmptyString).describe("Handle or id of the agent"),
-  text: schemaOf(string).describe("What to say to the agent"),
+  instance: toSchema(nonEmptyString).describe("Handle or id of the agent"),
+  text: toSchema(string).describe("What to say to the agent"),
   images: z.exactOptional(z.array(tetherImageSchema)).describe("Images that go with it"),
-  session_id: schemaOf(nonEmptyString).default("default").describe("The conversation"),
+  session_id: toSchema(nonEmptyString).default("default").describe("The conversation"),
 });

@@ -4,14 +4,14 @@ import { currentTurnStart, readPayload } from "../attachments/internal.js";
 import type { BlobStore } from "../blobs/index.js";
 import {
   type AssistantMessage,
+  blockResource,
   type Context,
   type ImageBlock,
   type Resource,
-  resourceOf,
   type StoredResource,
   type ToolResultMessage,
 } from "../content/index.js";
-import { attachmentsOf } from "../content/internal.js";
+import { blockAttachments } from "../content/internal.js";
 import { tetherLimits } from "../content/limits/index.js";
 import { type ImageMediaType, sniff } from "../content/media/index.js";
 import { describe } from "../core/arguments.js";
@@ -161,11 +161,11 @@ export function producedImages(
     if (message.role !== "toolResult" && message.role !== "assistant") return [];
     const blocks: readonly ProducedBlock[] = message.content;
     const shown = blocks.flatMap((block): readonly ProducedBlock[] =>
-      block.type === "opaque" ? attachmentsOf(block) : [block],
+      block.type === "opaque" ? blockAttachments(block) : [block],
     );
     return shown.flatMap((block): readonly (StoredResource | ImageBlock)[] => {
       if (block.type === "image") return [block];
-      const resource = resourceOf(block);
+      const resource = blockResource(block);
       if (resource?.kind !== "image") return [];
       return start + index >= (viewedAt.get(resource.resourceId) ?? items.length) ? [] : [resource];
     });

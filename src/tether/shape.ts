@@ -16,7 +16,7 @@ import {
   optional,
   type Problem,
   string,
-  stringOf,
+  stringAmong,
   variants,
 } from "../core/shape.js";
 
@@ -40,7 +40,7 @@ const envelopeShape = object(envelope);
 
 /** The members of an image. An unsupported type passes: it is LIMIT_EXCEEDED, not a wrong shape. */
 export const imageFields = {
-  media_type: stringOf<ImageMediaType>(...tetherLimits.imageTypes),
+  media_type: stringAmong<ImageMediaType>(...tetherLimits.imageTypes),
   data: string,
 };
 

@@ -12,7 +12,7 @@ import {
   type ToolPair,
   toolPairs,
 } from "../content/index.js";
-import { attachmentsOf, withReferences } from "../content/internal.js";
+import { blockAttachments, withReferences } from "../content/internal.js";
 import { integerArgument, unreachable } from "../core/arguments.js";
 import { jsonPieces } from "../core/json.js";
 
@@ -178,7 +178,7 @@ function blockCharacters(block: ContentBlock): number {
     case "toolCall":
       return block.name.length + jsonCharacters(block.arguments);
     case "opaque": {
-      const attached = attachmentsOf(block);
+      const attached = blockAttachments(block);
       const data = attached.length === 0 ? block.data : withReferences(block.data, () => "");
       return attached.reduce((sum, each) => sum + blockCharacters(each), jsonCharacters(data));
     }

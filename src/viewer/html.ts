@@ -184,7 +184,7 @@ export async function* viewerEvents(
   };
   let waiting: Block[] = [];
   let length = 0;
-  for (const block of changed.flatMap((each) => [...blocksOf(each)])) {
+  for (const block of changed.flatMap((each) => [...changedBlocks(each)])) {
     if (waiting.length > 0 && length + block.length > eventLength) {
       yield await event(waiting, false);
       [waiting, length] = [[], 0];
@@ -196,7 +196,7 @@ export async function* viewerEvents(
 }
 
 /** The changed entries in blocks, the last entries first; without any, one empty block. */
-function* blocksOf(changed: ChangedSource): Generator<Block, void, undefined> {
+function* changedBlocks(changed: ChangedSource): Generator<Block, void, undefined> {
   const { from, source } = changed;
   const { entries } = source;
   let [at, end, length] = [entries.length, entries.length, 0];

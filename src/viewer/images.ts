@@ -1,7 +1,7 @@
 /** The images of a session: separated from its entries, and limited to a budget of bytes. */
 
 import { isResource, type OpaqueBlock, type StoredResource } from "../content/index.js";
-import { opaqueMedia, resourcesOf, withReferences } from "../content/internal.js";
+import { blockResources, opaqueMedia, withReferences } from "../content/internal.js";
 import { decodeBase64, encodeBase64 } from "../core/base64.js";
 import { isRecord } from "../core/shape.js";
 import { inlineImageKey, type LeftOutImage, type PageEntry, type PageImage } from "./page-data.js";
@@ -79,7 +79,7 @@ function withoutImages(session: string, entry: PageEntry, found: Map<string, Fou
   };
   /** A provider's block, whose inline images have their keys in `viewerMedia`. */
   const opaque = (value: OpaqueBlock): unknown => {
-    for (const resource of resourcesOf(value)) stored(resource);
+    for (const resource of blockResources(value)) stored(resource);
     const media = opaqueMedia(value.data);
     if (media.length === 0) return value;
     const keys = media.map(() => inlineImageKey(session, entry.id, inline++));
@@ -155,7 +155,7 @@ export async function loadImages(
   for (const image of [...unique.values()].sort((a, b) => a.size - b.size)) {
     if (image.size > room) leave(image, "budget");
     else {
-      const loaded = await base64Of(image, blobs);
+      const loaded = await foundImageBase64(image, blobs);
       if ("reason" in loaded) leave(image, loaded.reason);
       else {
         images.push({ key: image.key, mediaType: image.mediaType.toLowerCase(), base64: loaded.base64 });
@@ -166,7 +166,7 @@ export async function loadImages(
   return { images, leftOut };
 }
 
-async function base64Of(
+async function foundImageBase64(
   { inline, blob }: FoundImage,
   blobs: ImageBlobs | undefined,
 ): Promise<{ readonly base64: string } | { readonly reason: "missing" | "corrupt" }> {

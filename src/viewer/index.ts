@@ -50,7 +50,7 @@ export function showConversation(place: Element, options: ConversationOptions): 
   const { attachmentUrl, onEarlier } = options;
   const conversation = new EmbeddedConversation(place, {
     // Also if it throws at once.
-    addressOf: async (blob) => attachmentUrl(blob),
+    blobAddress: async (blob) => attachmentUrl(blob),
     onEarlier: () => onEarlier?.(),
   });
   return {

@@ -2,14 +2,14 @@ import { describe, expect, it } from "vitest";
 import { EntryHash } from "../../src/agents/shared/entry-hash.js";
 
 const hash = new EntryHash("claude-code", "session");
-const idOf = (content: unknown) => hash.idOf(["record", "", "parent"], content);
+const idOf = (content: unknown) => hash.textId(["record", "", "parent"], content);
 
 describe("the id of an entry", () => {
   it("is the same for equal places and equal content, whatever was hashed before", () => {
     const first = idOf({ a: [1, "two"] });
     idOf({ another: "content" });
     expect(idOf({ a: [1, "two"] })).toBe(first);
-    expect(new EntryHash("claude-code", "session").idOf(["record", "", "parent"], { a: [1, "two"] })).toBe(
+    expect(new EntryHash("claude-code", "session").textId(["record", "", "parent"], { a: [1, "two"] })).toBe(
       first,
     );
     expect(first).toMatch(/^[0-9a-f]{8}$/);
@@ -18,15 +18,15 @@ describe("the id of an entry", () => {
   it("depends on each text, however long, and on where one ends", () => {
     const long = "x".repeat(100);
     const ids = [
-      hash.idOf(["record", "", "parent"]),
-      hash.idOf(["record", "parent", ""]),
-      hash.idOf(["record", "parent"]),
-      hash.idOf(["recordparent"]),
-      hash.idOf(["record", "", "parenu"]),
-      hash.idOf([`${long}a${long}`]),
-      hash.idOf([`${long}b${long}`]),
-      new EntryHash("claude-code", "session2").idOf(["record", "", "parent"]),
-      new EntryHash("claude-codes", "ession").idOf(["record", "", "parent"]),
+      hash.textId(["record", "", "parent"]),
+      hash.textId(["record", "parent", ""]),
+      hash.textId(["record", "parent"]),
+      hash.textId(["recordparent"]),
+      hash.textId(["record", "", "parenu"]),
+      hash.textId([`${long}a${long}`]),
+      hash.textId([`${long}b${long}`]),
+      new EntryHash("claude-code", "session2").textId(["record", "", "parent"]),
+      new EntryHash("claude-codes", "ession").textId(["record", "", "parent"]),
       idOf({}),
     ];
     expect(new Set(ids).size).toBe(ids.length);

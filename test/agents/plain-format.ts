@@ -1,6 +1,6 @@
 import type { EntryBuilder, ForeignFormat, WriteSource } from "sessile/interop";
 import { writeBlocks } from "../../src/agents/shared/write-blocks.js";
-import { stepsOf, type WriteStep } from "../../src/agents/shared/write-steps.js";
+import { type WriteStep, writeSteps } from "../../src/agents/shared/write-steps.js";
 import { encodeUtf8 } from "../support/plain-values.js";
 import { all } from "./support/written-steps.js";
 
@@ -36,7 +36,7 @@ export const plain: ForeignFormat = {
           continue;
         }
         if (kind === "compact") {
-          const retain = (record.value.keep as string[]).flatMap((kept) => session?.idOf(kept) ?? []);
+          const retain = (record.value.keep as string[]).flatMap((kept) => session?.idByRecordId(kept) ?? []);
           const summary = { summary: text as string, firstKeptEntryId: "", tokensBefore: 0, retain };
           session.add({ type: "compaction", ...summary }, { recordId: named(id), timestamp: time });
           source.count("compact", "mapped", record);
@@ -63,7 +63,7 @@ export const plain: ForeignFormat = {
   },
   async write(source) {
     const records: unknown[] = [{ kind: "start", id: source.header.id, cwd: source.cwd }];
-    for await (const step of stepsOf(source)) {
+    for await (const step of writeSteps(source)) {
       const { entryId: id } = step;
       if (step.kind === "user") records.push(await said(source, step));
       else if (step.kind === "compaction")
@@ -89,7 +89,7 @@ export const plain: ForeignFormat = {
       (entry) => entry.type === "message" && entry.message.role === "user",
     );
     if (!isOnlyText) return undefined;
-    const steps = stepsOf({ ...source, outline: source.added });
+    const steps = writeSteps({ ...source, outline: source.added });
     const records: object[] = [];
     for await (const step of steps) if (step.kind === "user") records.push(await said(source, step));
     if (records.length === 0) records.push({ kind: "rewind" });

@@ -3,7 +3,7 @@ import { buildSessionContext, parseSession, type SessionEntry, toolPairs } from 
 import type { InteropFinding, WriteSource } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { editedPath } from "../../src/agents/edited-path.js";
-import { stepsOf, type WriteStep } from "../../src/agents/shared/write-steps.js";
+import { type WriteStep, writeSteps } from "../../src/agents/shared/write-steps.js";
 import { conversation, pathTo } from "../arbitraries/conversations.js";
 import { sessionOf } from "../arbitraries/entries.js";
 import { all, shownSteps, sourceEntries } from "./support/written-steps.js";
@@ -66,7 +66,7 @@ async function expectOnce({
   leafId: string | null;
 }): Promise<void> {
   const path = editedPath(pathTo(entries, leafId) as readonly SessionEntry[]).path;
-  const steps = await written(await all(stepsOf(sourceOf(path))));
+  const steps = await written(await all(writeSteps(sourceOf(path))));
   const expected = shown(entries, leafId);
   const inOrder = (list: Shown) => list.filter(([, role]) => role !== "toolResult");
   expect(inOrder(steps)).toEqual(inOrder(expected));
@@ -106,7 +106,7 @@ describe("stepsOf", () => {
     ];
     await expectOnce({ entries, leafId: "x" });
     // Without the compaction the result has no call.
-    const [step] = await all(stepsOf(sourceOf(entries.slice(0, 2))));
+    const [step] = await all(writeSteps(sourceOf(entries.slice(0, 2))));
     expect(step).toMatchObject({ kind: "reply", results: [{ interrupted: true }] });
   });
 
@@ -141,7 +141,7 @@ describe("stepsOf", () => {
       { type: "branch_summary", ...place("e", "m", 8), summary: "", fromId: "u" },
     ] as unknown as readonly SessionEntry[];
     const source = sourceOf(entries);
-    const [user, picture, branch, note, asked, other, ...more] = await all(stepsOf(source));
+    const [user, picture, branch, note, asked, other, ...more] = await all(writeSteps(source));
     expect(more).toEqual([]);
     expect(user).toEqual({
       kind: "user",
@@ -197,11 +197,11 @@ describe("stepsOf", () => {
       const compactions = (await all(steps)).flatMap((step) => (step.kind === "compaction" ? [step] : []));
       return Promise.all(compactions.map(async ({ kept }) => (await all(kept)).length));
     };
-    const sizes = await keptBy(stepsOf(source));
+    const sizes = await keptBy(writeSteps(source));
     expect(sizes.slice(-2)).toEqual([199, 200]);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(2_000);
     expect(source.findings).toMatchObject([{ code: "entry", entryId: "c0" }]);
-    const few = await keptBy(stepsOf(sourceOf(entries.slice(0, 40))));
+    const few = await keptBy(writeSteps(sourceOf(entries.slice(0, 40))));
     expect(few.every((size) => size > 0)).toBe(true);
     await expectOnce({ entries, leafId: "c199" });
   });

@@ -17,7 +17,7 @@ import { gemini } from "sessile/gemini-cli";
 import { type ExportSource, exportSession, type ForeignFormat } from "sessile/interop";
 import { opencode } from "sessile/opencode";
 import { describe, expect, it, test } from "vitest";
-import { outlineOf } from "../../src/agents/outline.js";
+import { entryOutline } from "../../src/agents/outline.js";
 import { conversation } from "../arbitraries/conversations.js";
 import { sessionOf } from "../arbitraries/entries.js";
 import { encodeUtf8 } from "../support/plain-values.js";
@@ -66,7 +66,7 @@ describe.each(formats)("$name", (to) => {
       fc.asyncProperty(conversation(14), async ({ entries, leafId }) => {
         const parsed = parseSession(sessionOf(lengthened(entries)).text);
         cut += parsed.entries.filter(
-          (entry) => JSON.stringify(outlineOf(entry)) !== JSON.stringify(entry),
+          (entry) => JSON.stringify(entryOutline(entry)) !== JSON.stringify(entry),
         ).length;
         const written = async (source: ExportSource) =>
           exportSession(source, { to, now, leafId, modelFor: ({ model }) => model });
@@ -158,7 +158,7 @@ test("an outline has names and references whole, and no long text", () => {
     content: [call, { type: "text", text: long }],
   };
   const entry = { type: "message", id, parentId: id, timestamp: "", message } as never as SessionEntry;
-  expect(outlineOf(entry)).toEqual({
+  expect(entryOutline(entry)).toEqual({
     ...entry,
     message: {
       ...message,

@@ -2,7 +2,7 @@ import { type BlobStore, digest, type ImageBlock, type TextBlock } from "sessile
 import type { ExportSource, WriteSource } from "sessile/interop";
 import { loadSession, writeSource } from "../../src/agents/export-source.js";
 import { ReportBuilder } from "../../src/agents/report.js";
-import { stepsOf, type WriteStep } from "../../src/agents/shared/write-steps.js";
+import { type WriteStep, writeSteps } from "../../src/agents/shared/write-steps.js";
 import { plain } from "./plain-format.js";
 import { all, shownSteps } from "./support/written-steps.js";
 
@@ -26,7 +26,7 @@ export async function tokensOf(
 ): Promise<readonly Token[]> {
   const options = { to: plain, ...(blobs === undefined ? {} : { blobs: blobs as BlobStore }) };
   const source = writeSource(await loadSession(session), [], options, new ReportBuilder());
-  const { compaction, shown } = await shownSteps(await all(stepsOf(source)));
+  const { compaction, shown } = await shownSteps(await all(writeSteps(source)));
   const tokens: Token[] = [];
   const push = (step: number, found: readonly Found[]) => {
     for (const each of found) tokens.push({ ...each, step });

@@ -33,7 +33,7 @@ const chat: Readonly<Record<string, Target<object>>> = {
 const hosts: Readonly<Record<string, Target<object>>> = {
   acpPrompt: acpPrompt({ capabilities: { image: true, embeddedContext: true } }),
   claudeAgentMessages: claudeAgentMessages(),
-  codexExec: codexExec({ pathOf: ({ resource }) => resource && `/blobs/${resource.contentSha256}` }),
+  codexExec: codexExec({ imagePath: ({ resource }) => resource && `/blobs/${resource.contentSha256}` }),
 };
 
 const blobs = memoryBlobStore();

@@ -1,10 +1,10 @@
 // What a server and a user interface do with sessions: the second program of the design.
 import {
-  contextOf,
+  blockResource,
+  contextFrom,
   customEntry,
   type Message,
   project,
-  resourceOf,
   type Session,
   type SessionEntry,
   type SessionStore,
@@ -64,9 +64,9 @@ export const html = (message: Message): string[] =>
   message.role === "user" && typeof message.content !== "string"
     ? message.content.map((block) => {
         if (block.type === "image") return block.mimeType;
-        const resource = resourceOf(block);
+        const resource = blockResource(block);
         return resource && resource.kind !== "link" ? resource.blob : block.text;
       })
     : [];
 
-export const standalone = () => project(contextOf([userMessage("hi")]), anthropicMessages({ model: "m" }));
+export const standalone = () => project(contextFrom([userMessage("hi")]), anthropicMessages({ model: "m" }));

@@ -1,4 +1,4 @@
-import { assistantMessage, contextOf, type ImageBlock, userMessage } from "sessile";
+import { assistantMessage, contextFrom, type ImageBlock, userMessage } from "sessile";
 import type { LeakageBoundary, Transfer } from "sessile/attachments";
 import { describe, expect, test } from "vitest";
 import { dropRefusedAttachments, dropRefusedNotes } from "../../src/attachments/apply-boundary.js";
@@ -13,7 +13,7 @@ const summary = {
   timestamp: 0,
 } as const;
 const answer = assistantMessage({ provider: "p", model: "m" }, "ok");
-const { items } = contextOf([
+const { items } = contextFrom([
   summary,
   userMessage("see", image(1)),
   answer,

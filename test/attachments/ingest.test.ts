@@ -8,11 +8,11 @@ import fc from "fast-check";
 import {
   asUserMessage,
   type BlobStore,
+  blockResource,
   collectGarbage,
   isResource,
   type LinkResource,
   memoryBlobStore,
-  resourceOf,
   type StoredResource,
   userMessage,
 } from "sessile";
@@ -360,7 +360,7 @@ describe("a resource in a message", () => {
         const message = asUserMessage(JSON.parse(JSON.stringify({ content })));
         expect(message.content).toHaveLength(resources.length);
         for (const block of message.content as readonly { readonly type: "text" }[]) {
-          expect(resourceOf(block)).toBeUndefined();
+          expect(blockResource(block)).toBeUndefined();
           expect(Object.keys(block)).toEqual(["type", "text"]);
         }
       }),

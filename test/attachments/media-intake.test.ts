@@ -1,6 +1,6 @@
 /** From intake to request: what an attachment is, is known at intake and counts in each request. */
 
-import { contextOf, isResource, memoryBlobStore, type ProjectOptions, project, userMessage } from "sessile";
+import { contextFrom, isResource, memoryBlobStore, type ProjectOptions, project, userMessage } from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
 import { ingest, replayAlways } from "sessile/attachments";
 import { bedrockConverse } from "sessile/bedrock";
@@ -43,7 +43,7 @@ async function sent(
   const blobs = memoryBlobStore();
   const { mismatch = "refuse", ...rest } = options;
   const resource = await ingest({ bytes, name }, { blobs, mismatch });
-  const context = contextOf([userMessage("look", resource)]);
+  const context = contextFrom([userMessage("look", resource)]);
   const found: Partial<Record<TargetName, string>> = {};
   for (const target of names) {
     const { attachments } = await project<unknown>(context, targets[target], {
@@ -91,7 +91,7 @@ describe("a cut image", () => {
       content: [{ type: "image" as const, mimeType: "image/png", data }],
     };
     for (const name of names) {
-      const { attachments } = await project<unknown>(contextOf([message]), targets[name]);
+      const { attachments } = await project<unknown>(contextFrom([message]), targets[name]);
       expect(attachments[0]).toMatchObject({ sent: "descriptor", reason: "invalid" });
     }
   });
@@ -169,7 +169,9 @@ describe("a PDF", () => {
   ])("of %i pages costs what its pages cost, not its bytes", async (pages, extra) => {
     const blobs = memoryBlobStore();
     const resource = await ingest({ bytes: pdfOf(pages, { extra }) }, { blobs });
-    const { usage } = await project(contextOf([userMessage("look", resource)]), targets.anthropic, { blobs });
+    const { usage } = await project(contextFrom([userMessage("look", resource)]), targets.anthropic, {
+      blobs,
+    });
     expect(usage.documents).toBe(pages * (3000 + 1568));
   });
 
@@ -205,7 +207,7 @@ test("text in UTF-16 reaches a model as UTF-8", async () => {
   for (const bytes of [little, Buffer.from(little).swap16()]) {
     const resource = await ingest({ bytes: Uint8Array.from(bytes), name: "t.csv" }, { blobs });
     for (const name of names) {
-      const { value } = await project<unknown>(contextOf([userMessage("look", resource)]), targets[name], {
+      const { value } = await project<unknown>(contextFrom([userMessage("look", resource)]), targets[name], {
         blobs,
       });
       const shown = JSON.stringify(value, (_, part) =>

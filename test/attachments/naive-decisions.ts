@@ -1,4 +1,4 @@
-import { type Context, type ReplayDecision, resourceOf, type TextBlock } from "sessile";
+import { blockResource, type Context, type ReplayDecision, type TextBlock } from "sessile";
 
 /**
  * What of each place of a resource is sent by the default policy, as the rule words it: everything is looked for anew in
@@ -12,7 +12,7 @@ export function naiveDecisions(
     const content: readonly unknown[] =
       "content" in message && typeof message.content !== "string" ? message.content : [];
     return content.flatMap((piece, block) => {
-      const resource = resourceOf(piece as TextBlock);
+      const resource = blockResource(piece as TextBlock);
       return resource === undefined ? [] : [{ item, block, resource }];
     });
   });

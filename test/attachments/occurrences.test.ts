@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { assistantMessage, type ContextItem, contextOf, toolResult, userMessage } from "sessile";
+import { assistantMessage, type ContextItem, contextFrom, toolResult, userMessage } from "sessile";
 import { estimateResourceTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { currentTurnStart, occurrencesIn, turnNumbers } from "../../src/attachments/occurrences.js";
@@ -100,7 +100,7 @@ describe("currentTurnStart", () => {
     ["a turn whose beginning was compacted", [summary, answer, result], 0],
     ["a turn behind a summary", [summary, user, answer], 1],
   ])("%s", (_, messages, start) => {
-    expect(currentTurnStart(contextOf(messages))).toBe(start);
+    expect(currentTurnStart(contextFrom(messages))).toBe(start);
   });
 
   const items = (
@@ -119,7 +119,7 @@ describe("currentTurnStart", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom("u", "a", "c"), { maxLength: 12 }), (roles) => {
         const runs = [...roles.join("").matchAll(/u(?:c*u)*/g)].map(({ index }) => index);
-        const context = contextOf(roles.map((role) => kinds[role]));
+        const context = contextFrom(roles.map((role) => kinds[role]));
         expect(currentTurnStart(context)).toBe(runs.at(-1) ?? 0);
         expect(turnNumbers(context)).toEqual(
           roles.map((_, at) => runs.filter((start) => start <= at).length),

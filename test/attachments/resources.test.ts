@@ -2,7 +2,7 @@ import fc from "fast-check";
 import {
   assistantMessage,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   type LinkResource,
   memorySessionStore,
   type Resource,
@@ -58,7 +58,7 @@ describe("resourcesIn", () => {
     const ids = (resources: readonly Resource[]) =>
       resources.map(({ resourceId }) => Number(resourceId.slice(4)));
     expect(ids(resourcesIn(messages))).toEqual([2, 1, 3]);
-    expect(ids(resourcesIn(contextOf(messages)))).toEqual([2, 1, 3]);
+    expect(ids(resourcesIn(contextFrom(messages)))).toEqual([2, 1, 3]);
   });
 
   test("knows of the path what a compaction took out of the context", async () => {

@@ -4,7 +4,7 @@ import {
   type BlobStore,
   type Context,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   type NeutralRequest,
   type Part,
   type ProjectOptions,
@@ -106,7 +106,7 @@ export function contextWith(
   messages: readonly ContextMessage[],
   views: readonly { readonly item: number; readonly resourceId: string }[] = [],
 ): Context {
-  return { ...contextOf(messages), views: views.map((view, at) => ({ entryId: `v${at}`, ...view })) };
+  return { ...contextFrom(messages), views: views.map((view, at) => ({ entryId: `v${at}`, ...view })) };
 }
 
 const everyMedia: Target<NeutralRequest> = {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { extensionOf, knownExtensions } from "../../src/storage/files/blobs/layout.js";
+import { knownExtensions, mediaTypeExtension } from "../../src/storage/files/blobs/layout.js";
 
 // @covers R62
 test.each([
@@ -17,7 +17,7 @@ test.each([
   ["", "bin"],
   [undefined, "bin"],
 ])("%j gives the extension %s", (mediaType, extension) => {
-  expect(extensionOf(mediaType)).toBe(extension);
+  expect(mediaTypeExtension(mediaType)).toBe(extension);
   expect(knownExtensions).toContain(extension);
 });
 

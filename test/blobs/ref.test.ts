@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { type BlobRef, blobRefsIn, isBlobRef } from "sessile";
 import { describe, expect, test } from "vitest";
-import { partsOf, refArgument, refOf } from "../../src/blobs/ref.js";
+import { partsByRef, refArgument, toRef } from "../../src/blobs/ref.js";
 
 const hex = fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: 64, maxLength: 64 });
 const algorithm = fc.constantFrom("sha256", "blake3" as const);
@@ -12,8 +12,8 @@ describe("isBlobRef", () => {
     fc.assert(
       fc.property(ref, (value) => {
         expect(isBlobRef(value)).toBe(true);
-        const { algorithm: name, hex: digits } = partsOf(value);
-        expect(refOf(name, digits)).toBe(value);
+        const { algorithm: name, hex: digits } = partsByRef(value);
+        expect(toRef(name, digits)).toBe(value);
         expect(refArgument("ref", value)).toBe(value);
       }),
     );
@@ -53,7 +53,7 @@ describe("refOf", () => {
     ["__proto__", "0".repeat(64)],
     ["sha256", `${"0".repeat(64)}.tmp`],
   ])("makes nothing of %s and %s", (name, digits) => {
-    expect(refOf(name, digits)).toBeUndefined();
+    expect(toRef(name, digits)).toBeUndefined();
   });
 });
 

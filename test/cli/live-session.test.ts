@@ -18,7 +18,7 @@ import type { CommandContext, Parsed } from "../../src/cli/command.js";
 import { foreignFile } from "../../src/cli/foreign.js";
 import { LiveSession } from "../../src/cli/live-session.js";
 import type { NamedSession } from "../../src/cli/named-session.js";
-import { newestOf, readNewest, readViewed } from "../../src/cli/viewed.js";
+import { newestSession, readNewest, readViewed } from "../../src/cli/viewed.js";
 import { keyedSources, viewerEvents } from "../../src/viewer/internal.js";
 import { SessionModels } from "../../src/viewer/model/session-models.js";
 import type { PageUpdate } from "../../src/viewer/page-data.js";
@@ -129,14 +129,14 @@ describe("the first screen", () => {
     expect(JSON.stringify(newest?.entries).length).toBeLessThan(600_000);
     expect(newest?.entries).toEqual(path.slice(-(newest?.entries.length ?? 0)));
     const { source } = await readViewed({ path: file } as NamedSession, parsed, context);
-    expect(await newestOf(source)).toEqual(newest);
+    expect(await newestSession(source)).toEqual(newest);
   });
 
   it("of a short session is the session", async () => {
     const { file } = await sessionOf(4, 1000);
     expect(await readNewest(file)).toBeUndefined();
     const { source } = await readViewed({ path: file } as NamedSession, parsed, context);
-    expect(await newestOf(source)).toBeUndefined();
+    expect(await newestSession(source)).toBeUndefined();
   });
 
   it("of a file without a header is left to those who read it in whole", async () => {
@@ -149,7 +149,7 @@ describe("the first screen", () => {
     const entry = (id: string, parentId: string | null, length: number) =>
       ({ type: "message", id, parentId, timestamp: "", message: userMessage("x".repeat(length)) }) as const;
     const entries = [entry("beside", null, 1_200_000), entry("a", "b", 10), entry("b", "a", 10)];
-    const newest = await newestOf({ header: undefined, entries, leafId: "b" });
+    const newest = await newestSession({ header: undefined, entries, leafId: "b" });
     expect(newest?.entries.map(({ id }) => id)).toEqual(["a", "b"]);
   });
 });
@@ -207,7 +207,7 @@ describe("a live session", () => {
     const models = await poll();
     expect(models.keys).toHaveLength(2);
     const [, child = ""] = models.keys;
-    expect(models.startOf(child)?.entryId).toBeDefined();
+    expect(models.startByKey(child)?.entryId).toBeDefined();
     expect(models.get(child).facts.messages).toBeGreaterThan(0);
   });
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { CommandBody, CommandContext, CommandRow } from "../../src/cli/command.js";
-import { codeOf } from "../../src/cli/output.js";
+import { errorCode } from "../../src/cli/output.js";
 import { runProgram } from "../../src/cli/program.js";
 
 /** What a command writes to a terminal, in order, with the clock under control. */
@@ -47,7 +47,7 @@ const cleared = (text: string) => ["err", `\r${" ".repeat(text.length)}\r`] as c
 
 it("names an error by its code or class, and what is no error too", () => {
   const coded = Object.assign(new Error("x"), { code: "ENOENT" });
-  expect([coded, new TypeError("x"), "text"].map(codeOf)).toEqual(["ENOENT", "TypeError", "Error"]);
+  expect([coded, new TypeError("x"), "text"].map(errorCode)).toEqual(["ENOENT", "TypeError", "Error"]);
 });
 
 describe("progress", () => {

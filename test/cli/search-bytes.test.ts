@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { formats } from "../../src/agents/table.js";
 import { filesTest } from "../../src/cli/search-bytes.js";
 import { searchTexts } from "../../src/log/search-terms.js";
-import { matchTexts, normalizedText, parseQuery, wordsOf } from "../../src/log/search-words.js";
+import { matchTexts, normalizedText, parseQuery, textWords } from "../../src/log/search-words.js";
 import { transcripts } from "../arbitraries/claude-code.js";
 import { soupFile } from "../arbitraries/foreign-records.js";
 import { rounds } from "../support/rounds.js";
@@ -93,7 +93,9 @@ describe("the test of a file's bytes", () => {
             entries.flatMap(searchTexts),
           );
           const found = [
-            ...new Set(texts.flatMap((each) => [...wordsOf(normalizedText(each))].map((word) => word.text))),
+            ...new Set(
+              texts.flatMap((each) => [...textWords(normalizedText(each))].map((word) => word.text)),
+            ),
           ];
           for (let at = 0; at < Math.min(8, found.length); at++) {
             const word = found[(seed + at * 7919) % found.length] as string;

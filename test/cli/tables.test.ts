@@ -7,7 +7,7 @@ import { commonOptions, loadCommand } from "../../src/cli/command.js";
 import { commands as rows } from "../../src/cli/commands/index.js";
 import { shells } from "../../src/cli/completion.js";
 import { exitCodes } from "../../src/cli/help.js";
-import { bytesText, table, truncated, widthOf } from "../../src/cli/output.js";
+import { bytesText, table, textWidth, truncated } from "../../src/cli/output.js";
 import { referencePage } from "../../src/cli/reference.js";
 import { type CallOptions, call } from "./call.js";
 import { sample } from "./sample.js";
@@ -94,15 +94,15 @@ describe("the width of a text", () => {
     ["e\u0301", 1],
     ["", 0],
   ])("%j: %d", (text, width) => {
-    expect(widthOf(text)).toBe(width);
+    expect(textWidth(text)).toBe(width);
   });
 
   it("is kept by a cut, which only takes from the end", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 40 }), (text, columns) => {
         const cut = truncated(text, columns);
-        expect(widthOf(cut)).toBeLessThanOrEqual(columns);
-        if (widthOf(text) <= columns) expect(cut).toBe(text);
+        expect(textWidth(cut)).toBeLessThanOrEqual(columns);
+        if (textWidth(text) <= columns) expect(cut).toBe(text);
         else expect(text.startsWith(cut.slice(0, -1)) && cut.endsWith("…")).toBe(true);
       }),
     );
@@ -111,7 +111,7 @@ describe("the width of a text", () => {
   it("of a table is that of the terminal, with one column that gives way", () => {
     const columns = [{ title: "n", align: "right" }, { title: "title", grow: true }, { title: "x" }] as const;
     const lines = table(columns, [["7", "漢字".repeat(30), "end"]], 40);
-    expect(lines.map(widthOf)).toEqual([expect.any(Number), 40]);
+    expect(lines.map(textWidth)).toEqual([expect.any(Number), 40]);
     expect(lines[1]).toMatch(/^7 {2}(漢字)+漢?… *end$/);
   });
 
@@ -133,7 +133,7 @@ describe("the width of a text", () => {
     using made = await sample();
     for (const columns of [40, 60, 80]) {
       const { stdout } = await call(["ls"], { cwd: made.dir, columns, env: { NO_COLOR: "1" } });
-      expect(Math.max(...stdout.split("\n").map(widthOf))).toBeLessThanOrEqual(columns);
+      expect(Math.max(...stdout.split("\n").map(textWidth))).toBeLessThanOrEqual(columns);
       expect(stdout).toContain(made.id.slice(0, 13));
     }
   });
@@ -146,7 +146,7 @@ describe("the width of a text", () => {
         ...options,
         env: { NO_COLOR: "1", ...options.env },
       });
-      return Math.max(...stdout.split("\n").map(widthOf));
+      return Math.max(...stdout.split("\n").map(textWidth));
     };
     expect(await longest({ columns: 44 })).toBe(44);
     expect(await longest({ columns: 120, env: { COLUMNS: "50" } })).toBe(50);

@@ -1,7 +1,7 @@
 import {
   buildSessionContext,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   type EntryDraft,
   type Message,
   memorySessionStore,
@@ -451,7 +451,7 @@ describe("stubborn contexts and providers", () => {
   });
 
   test("a usage that is no count is none, and an estimate that is none is told", () => {
-    const context = contextOf([user("hello"), told("hi", [], usage(1e300))]);
+    const context = contextFrom([user("hello"), told("hi", [], usage(1e300))]);
     expect(contextTokens(context)).toBeLessThan(20);
     const negative = () => contextTokens(context, { estimate: () => -1 });
     expect(negative).toThrow(new RangeError("estimate: expected a number >= 0 of a message, got -1"));

@@ -1,4 +1,4 @@
-import { type ContextMessage, contextOf, type SystemMessage } from "sessile";
+import { type ContextMessage, contextFrom, type SystemMessage } from "sessile";
 import {
   type CompactionTrigger,
   hasInitialContext,
@@ -198,7 +198,7 @@ describe("system messages", () => {
     ...more,
     timestamp,
   });
-  const fold = (...messages: readonly ContextMessage[]) => foldSystemMessages(contextOf(messages).items);
+  const fold = (...messages: readonly ContextMessage[]) => foldSystemMessages(contextFrom(messages).items);
 
   test("of none there is none, and one alone stays as it is", () => {
     expect(fold(user("a"))).toBeUndefined();

@@ -1,4 +1,4 @@
-import { assistantMessage, contextOf, toolResult, userMessage } from "sessile";
+import { assistantMessage, contextFrom, toolResult, userMessage } from "sessile";
 import { fileLedger, isContextOverflow, planPrune, prompts, truncateToolResult } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
 import { ledgerDetails, ledgerText, stripLedgerText } from "../../src/compaction/file-ledger/details.js";
@@ -43,7 +43,7 @@ describe("the time taken grows no faster than the input", () => {
     expect(exponentOf(growing(40_000), text, (of) => isContextOverflow(new Error(of)))).toBeLessThan(
       maxExponent,
     );
-    const items = (size: number) => contextOf([userMessage(text(size)), answer("c", text(size))]).items;
+    const items = (size: number) => contextFrom([userMessage(text(size)), answer("c", text(size))]).items;
     const wide = { user: 1e9, argument: 1e9, calls: 1e9 };
     expect(exponentOf(growing(40_000), items, (of) => serializeItems(of))).toBeLessThan(maxExponent);
     expect(exponentOf(growing(40_000), items, (of) => serializeItems(of, wide))).toBeLessThan(maxExponent);
@@ -68,7 +68,7 @@ describe("the time taken grows no faster than the input", () => {
 
   test("many items", () => {
     const context = (size: number) =>
-      contextOf(
+      contextFrom(
         Array.from({ length: size }, (_, at) => [
           userMessage("go on"),
           answer(`c${at}`, at),
@@ -123,14 +123,14 @@ describe("the file ledger", () => {
     ];
 
     test.each(shapes)("%s", (_, make) => {
-      const context = (size: number) => contextOf(messagesOf(make(size)));
+      const context = (size: number) => contextFrom(messagesOf(make(size)));
       const work = (input: ReturnType<typeof context>) => fileLedger(input, { cwd: "/w", tools: actTools });
       expect(exponentOf(growing(12_500), context, work)).toBeLessThan(maxExponent);
     });
   });
 
   test("a stored ledger is read, written and told in proportion to its files", () => {
-    const make = (size: number) => contextOf(messagesOf(each(size, (at) => done("write", `src/f${at}`))));
+    const make = (size: number) => contextFrom(messagesOf(each(size, (at) => done("write", `src/f${at}`))));
     const work = (ledger: ReturnType<typeof fileLedger>) => {
       ledgerText(ledger);
       return fileLedger({ items: [summaryItem(ledgerDetails(ledger))] });

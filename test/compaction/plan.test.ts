@@ -3,7 +3,7 @@ import {
   type Context,
   type ContextItem,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   toolCalls,
   toolPairs,
 } from "sessile";
@@ -32,7 +32,7 @@ const talk: readonly ContextMessage[] = [
 ];
 
 function contextFor(messages: readonly ContextMessage[], pins: readonly number[] = []): Context {
-  return { ...contextOf(messages), pins: pins.map((at) => `m${at}`) };
+  return { ...contextFrom(messages), pins: pins.map((at) => `m${at}`) };
 }
 const plan = (context: Context, strategy: CompactionStrategy, more: Partial<PlanOptions> = {}) =>
   planCompaction(context, { strategy, window: 1000, estimate: lengthOf, ...more });
@@ -272,7 +272,7 @@ describe("retention", () => {
   };
 
   function context(messages: readonly ContextMessage[], pins: readonly number[] = []): Context {
-    return { ...contextOf(messages), pins: pins.map((at) => `m${at}`) };
+    return { ...contextFrom(messages), pins: pins.map((at) => `m${at}`) };
   }
   const kept = (
     messages: readonly ContextMessage[],
@@ -350,7 +350,7 @@ describe("retention", () => {
   });
 
   test("what of a compaction's own a strategy would keep in its place is retained, and the tail begins behind it", () => {
-    const items = contextOf([summary, user("a"), told("b"), user("c")]).items.map((item, at) =>
+    const items = contextFrom([summary, user("a"), told("b"), user("c")]).items.map((item, at) =>
       at === 1 || at === 2 ? { ...item, origin: "retained" as const } : item,
     );
     expect(retainedItems({ ...context([]), items }, { keepFrom: 0 }, true)).toEqual({
@@ -401,7 +401,7 @@ describe("retention", () => {
 });
 
 describe("calls of the file ledger", () => {
-  const { items } = contextOf([
+  const { items } = contextFrom([
     user("a"),
     told("b", ["1", "2"]),
     gave("1", "x"),
@@ -437,7 +437,7 @@ describe("shrinking edits", () => {
   const tokensOf = (messages: readonly ContextMessage[]) =>
     messages.reduce((sum, of) => sum + lengthOf(of), 0);
   function fitting(messages: readonly ContextMessage[], room: number, pinned: readonly number[] = []) {
-    const { items } = contextOf(messages);
+    const { items } = contextFrom(messages);
     return shrinkingEdits(items, new Set(pinned.map((at) => `m${at}`)), tokensOf(messages), room, lengthOf);
   }
   const targets = (...given: Parameters<typeof fitting>) => fitting(...given).map(({ targetId }) => targetId);
@@ -538,7 +538,7 @@ describe("cut points", () => {
   const a = (size = 10): [Kind, number] => ["assistant", size];
   const r = (size = 10): [Kind, number] => ["toolResult", size];
   const itemsOf = (given: readonly [Kind, number][]) =>
-    contextOf(given.map(([kind, size]) => messageOf(kind, size))).items;
+    contextFrom(given.map(([kind, size]) => messageOf(kind, size))).items;
   const cut = (given: readonly [Kind, number][], keepTokens: number, from?: number) =>
     findCutPoint(itemsOf(given), { keepTokens, estimate: lengthOf, ...(from === undefined ? {} : { from }) });
 
@@ -611,7 +611,7 @@ describe("cut points", () => {
 
     test("nothing before `from` is kept, nor begins the turn; by default what a compaction made is before it", () => {
       expect(cut([u(), a(), u(), a()], 1000, 3)).toEqual({ keepFrom: 3 });
-      const { items } = contextOf([
+      const { items } = contextFrom([
         messageOf("compactionSummary", 5),
         ...[u(), a(), u()].map(([k, s]) => messageOf(k, s)),
       ]);
@@ -662,12 +662,12 @@ describe("items", () => {
     [summary, false, false],
     [system, false, false],
   ])("of what may begin a context, and a turn: $role", (message, mayBegin, beginsTurn) => {
-    const [item] = contextOf([message]).items as [ContextItem];
+    const [item] = contextFrom([message]).items as [ContextItem];
     expect([isCutPoint(item), startsTurn(item)]).toEqual([mayBegin, beginsTurn]);
   });
 
   test("the head is what a compaction made and what it retained, up to the first of the context's own messages", () => {
-    const { items } = contextOf([system, summary, user("a"), user("b"), summary]);
+    const { items } = contextFrom([system, summary, user("a"), user("b"), summary]);
     const of = (origins: readonly ContextItem["origin"][]) =>
       headLength(items.map((item, at) => ({ ...item, origin: origins[at] as ContextItem["origin"] })));
     expect(of(["system", "summary", "retained", "message", "summary"])).toBe(3);
@@ -677,7 +677,7 @@ describe("items", () => {
   });
 
   test("the newest message of a user", () => {
-    expect(newestUserIndex(contextOf([user("a"), user("b"), custom, told("")]).items)).toBe(1);
-    expect(newestUserIndex(contextOf([custom, told("")]).items)).toBe(-1);
+    expect(newestUserIndex(contextFrom([user("a"), user("b"), custom, told("")]).items)).toBe(1);
+    expect(newestUserIndex(contextFrom([custom, told("")]).items)).toBe(-1);
   });
 });

@@ -5,7 +5,7 @@ import {
   type Context,
   type ContextItem,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   type Message,
   memorySessionStore,
   toolPairs,
@@ -28,7 +28,7 @@ import {
   user,
 } from "./scripted.js";
 
-const empty = contextOf([]);
+const empty = contextFrom([]);
 
 describe("when", () => {
   const asks = (tokens: number, window: number, options = {}) =>
@@ -95,7 +95,7 @@ describe("what", () => {
 
   test("the protected output is an option; by default at most a quarter of the limit, for at least an eighth", () => {
     const cleared = (options: PruneOptions) =>
-      pruneThenSummarize({ output: 500, ...options }).choose(contextOf(talk), {
+      pruneThenSummarize({ output: 500, ...options }).choose(contextFrom(talk), {
         window: 8000,
         tokens: 0,
         trigger: "pre-turn",
@@ -136,7 +136,7 @@ describe("what", () => {
   // @covers R145
   test("what stays out of a prune is passed on: protected tools", async () => {
     const careful = pruneThenSummarize({ ...settings, protectedTools: ["read"] });
-    const made = careful.choose(contextOf(talk), { window: 1500, tokens: 2021, trigger: "pre-turn" });
+    const made = careful.choose(contextFrom(talk), { window: 1500, tokens: 2021, trigger: "pre-turn" });
     expect(made?.edits).toEqual([]);
     expect(made?.parts).toHaveLength(1);
   });
@@ -172,7 +172,7 @@ describe("after an overflow", () => {
   test("otherwise it stays as it was", async () => {
     expect(await shown("manual")).toEqual(last);
     const made = strategy.choose(
-      contextOf([user("a"), { ...last, content: [{ type: "text", text: "only text" }] }]),
+      contextFrom([user("a"), { ...last, content: [{ type: "text", text: "only text" }] }]),
       { window: 1500, tokens: 5, trigger: "overflow" },
     );
     expect(made?.edits).toEqual([]);
@@ -239,7 +239,7 @@ describe("pruning", () => {
   });
 
   /** The context that steps make: what an answer calls, and each result behind it. */
-  function contextFrom(steps: readonly Step[]): Context {
+  function contextOfSteps(steps: readonly Step[]): Context {
     const items: ContextItem[] = [];
     const pins: string[] = [];
     const push = (message: ContextMessage, edited = false): string => {
@@ -264,7 +264,7 @@ describe("pruning", () => {
         pins.push(...ids.filter((_, n) => pinned[0] === true && n === at % ids.length && at % 5 === 0));
       }
     });
-    return { ...contextOf([]), items, pins };
+    return { ...contextFrom([]), items, pins };
   }
 
   /** The rule said without a walk: which part of the list is looked at, which results of it count, which are beyond the budget. */
@@ -316,7 +316,7 @@ describe("pruning", () => {
       let plans = 0;
       fc.assert(
         fc.property(fc.array(step, { maxLength: 25 }), options, (steps, given) => {
-          const context = contextFrom(steps);
+          const context = contextOfSteps(steps);
           const plan = planPrune(context, { ...given, estimate });
           expect(plan && { entryIds: plan.entryIds, tokens: plan.tokens }).toEqual(
             naivePrune(context, given),
@@ -330,7 +330,7 @@ describe("pruning", () => {
 
     /** An old turn with results of these sizes, and two turns after it. */
     const old = (...sizes: readonly number[]) =>
-      contextOf([
+      contextFrom([
         userMessage("a"),
         assistantMessage(init, ...sizes.map((_, at) => call(`${at}`, "bash"))),
         ...sizes.map((size, at) => toolResult(call(`${at}`, "bash"), "x".repeat(size))),
@@ -363,7 +363,7 @@ describe("pruning", () => {
       let plans = 0;
       fc.assert(
         fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
-          const context = contextFrom(steps);
+          const context = contextOfSteps(steps);
           const plan = planPrune(context, { estimate: large });
           expect(plan).toEqual(planPrune(context, { ...defaults, estimate: large }));
           if (plan !== undefined) plans++;
@@ -405,7 +405,7 @@ describe("pruning", () => {
     });
 
     test.each(["skipTurns", "protectTokens", "minimumTokens"])("refuses a %s that is no count", (name) => {
-      expect(() => planPrune(contextOf([]), { [name]: -1 })).toThrow(new RegExp(`^${name}: `));
+      expect(() => planPrune(contextFrom([]), { [name]: -1 })).toThrow(new RegExp(`^${name}: `));
     });
   });
 });

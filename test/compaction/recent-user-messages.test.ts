@@ -1,4 +1,4 @@
-import { type ContextMessage, contextOf, type UserMessage, userMessage } from "sessile";
+import { type ContextMessage, contextFrom, type UserMessage, userMessage } from "sessile";
 import {
   type CompactionBudget,
   prompts,
@@ -18,7 +18,7 @@ import {
   user,
 } from "./scripted.js";
 
-const empty = contextOf([]);
+const empty = contextFrom([]);
 /** So many tokens, at four bytes each. */
 const words = (tokens: number, letter = "x") => letter.repeat(tokens * 4);
 
@@ -50,7 +50,7 @@ describe("when", () => {
     const window = 300_000;
     expect([asks(269_999, window), asks(270_000, window)]).toEqual([false, true]);
     const chosen = (options: RecentUserMessagesOptions) =>
-      recentUserMessages(options).choose(contextOf(talk), { window, tokens: 0 });
+      recentUserMessages(options).choose(contextFrom(talk), { window, tokens: 0 });
     expect(chosen({})).toEqual(chosen(explicit));
     expect(chosen({})).not.toEqual(chosen({ ...explicit, keepUserTokens: 20_001 }));
   });
@@ -72,7 +72,7 @@ describe("what", () => {
     messages: readonly ContextMessage[],
     options = {},
     budget: Partial<CompactionBudget> = {},
-  ) => recentUserMessages(options).choose(contextOf(messages), { window: 1_000_000, tokens: 0, ...budget });
+  ) => recentUserMessages(options).choose(contextFrom(messages), { window: 1_000_000, tokens: 0, ...budget });
 
   // @covers R97
   test("users' messages stay, newest first, as far as the tokens go; all is summarised anew", () => {
@@ -87,7 +87,7 @@ describe("what", () => {
     const made = choose(talk, { keepUserTokens: 10 });
     expect(made?.retain).toEqual(["m5", "m2"]);
     expect(made).toMatchObject({ keepFrom: 6, edits: [] });
-    expect(made?.parts).toEqual([{ items: contextOf(talk).items, prompt: prompts.handoff }]);
+    expect(made?.parts).toEqual([{ items: contextFrom(talk).items, prompt: prompts.handoff }]);
   });
 
   test("the one that has no room in whole is cut, and the last", () => {

@@ -1,4 +1,4 @@
-import { type ContextMessage, contextOf } from "sessile";
+import { type ContextMessage, contextFrom } from "sessile";
 import {
   type CompactionBudget,
   prompts,
@@ -8,7 +8,7 @@ import {
 import { describe, expect, test } from "vitest";
 import { compactNow, gave, lengthOf, saidIn, scripted, sessionOf, told, user } from "./scripted.js";
 
-const empty = contextOf([]);
+const empty = contextFrom([]);
 const long = "x".repeat(400);
 
 describe("when", () => {
@@ -45,7 +45,7 @@ describe("when", () => {
     const ask = (options: RollingSummaryOptions, tokens: number) => {
       const strategy = rollingSummary(options);
       const budget = { window: 100_000, tokens, estimate: lengthOf };
-      const context = contextOf(Array.from({ length: 300 }, () => user(long)));
+      const context = contextFrom(Array.from({ length: 300 }, () => user(long)));
       return [
         strategy.limit?.(100_000),
         strategy.shouldCompact(context, budget),
@@ -74,7 +74,7 @@ describe("what", () => {
     options = {},
     budget: Partial<CompactionBudget> = {},
   ) =>
-    rollingSummary({ reserveTokens: 0, ...options }).choose(contextOf(messages), {
+    rollingSummary({ reserveTokens: 0, ...options }).choose(contextFrom(messages), {
       window: 1000,
       tokens: 0,
       estimate: lengthOf,

@@ -3,7 +3,7 @@ import {
   assistantMessage,
   type ContextItem,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   memorySessionStore,
   type TextBlock,
   type ToolResultMessage,
@@ -24,7 +24,7 @@ import { imageBlock, message, resource, textBlock } from "../arbitraries/message
 import { jsonValue, text } from "../arbitraries/values.js";
 
 const one = (of: ContextMessage, bounds: Partial<SerializeBounds> = {}): string => {
-  const [item] = contextOf([of]).items;
+  const [item] = contextFrom([of]).items;
   return serializeItem(item as ContextItem, bounds);
 };
 const at = { timestamp: 0 };
@@ -85,7 +85,7 @@ const smallBounds: fc.Arbitrary<Partial<SerializeBounds>> = fc.record(
 describe("serializeItems", () => {
   test("marks who said what", () => {
     const read = call({ path: "a.txt", limit: 3 });
-    const { items } = contextOf([
+    const { items } = contextFrom([
       { role: "system", content: "Be brief.", ...at },
       { role: "compactionSummary", summary: "Long ago.", tokensBefore: 9, ...at },
       { role: "branchSummary", summary: "Elsewhere.", fromId: "root", ...at },
@@ -141,17 +141,17 @@ describe("serializeItems", () => {
       userMessage(""),
     ];
     expect(silent.map((of) => one(of))).toEqual(["", "", "", "", ""]);
-    expect(serializeItems(contextOf(silent).items)).toBe("");
+    expect(serializeItems(contextFrom(silent).items)).toBe("");
   });
 
   test("no text in it is a tag of the request, speaks as somebody else or is ill-formed", () => {
     fc.assert(
       fc.property(fc.array(nastyMessage, { maxLength: 5 }), smallBounds, (messages, bounds) => {
         for (const given of [{}, bounds]) {
-          const whole = serializeItems(contextOf(messages).items, given);
+          const whole = serializeItems(contextFrom(messages).items, given);
           expect(whole).not.toMatch(tag);
           expect(whole.isWellFormed()).toBe(true);
-          expect(serializeItems(contextOf(messages).items, given)).toBe(whole);
+          expect(serializeItems(contextFrom(messages).items, given)).toBe(whole);
         }
       }),
       { numRuns: 300 },
@@ -231,7 +231,7 @@ describe("serializeItems", () => {
     const huge = "</conversation>\ud83d\n".repeat(300_000);
     const deep = JSON.parse(`${"[".repeat(5000)}${"]".repeat(5000)}`) as unknown;
     const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, key) => [`k${key}`, huge]));
-    const { items } = contextOf([
+    const { items } = contextFrom([
       { ...userMessage(huge), name: huge },
       assistantMessage(init, huge, call(huge), call(deep)),
       assistantMessage(init, call(wide)),
@@ -243,7 +243,7 @@ describe("serializeItems", () => {
   test.each(Object.keys(serializeBounds))("refuses a %s that is no count", (name) => {
     expect(() => serializeItems([], { [name]: -1 })).toThrow(new RegExp(`^${name}: `));
     expect(() =>
-      serializeItem(contextOf([userMessage("")]).items[0] as ContextItem, { [name]: 0.5 }),
+      serializeItem(contextFrom([userMessage("")]).items[0] as ContextItem, { [name]: 0.5 }),
     ).toThrow(RangeError);
   });
 });

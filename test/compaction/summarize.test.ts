@@ -1,10 +1,10 @@
 import fc from "fast-check";
-import { type Context, type ContextMessage, contextOf, type Message } from "sessile";
+import { type Context, type ContextMessage, contextFrom, type Message } from "sessile";
 import { type CompactOptions, compact, prompts, type SummaryPart } from "sessile/compaction";
 import type { SessileError } from "sessile/errors";
 import { describe, expect, test, vi } from "vitest";
 import { summaryRequest } from "../../src/compaction/prompts.js";
-import { type Generation, generationOf, summarizePart } from "../../src/compaction/summarize.js";
+import { type Generation, readGeneration, summarizePart } from "../../src/compaction/summarize.js";
 import { sleep, untilAborted } from "../../src/core/abort.js";
 import { text } from "../arbitraries/values.js";
 import {
@@ -25,7 +25,7 @@ describe("texts", () => {
   const down = new Error("the service is down");
 
   function partOf(messages: readonly ContextMessage[], more: Partial<SummaryPart> = {}): SummaryPart {
-    return { items: contextOf(messages).items, prompt: shortPrompt, ...more };
+    return { items: contextFrom(messages).items, prompt: shortPrompt, ...more };
   }
 
   function generation(more: Partial<Generation> & Pick<Generation, "generate">): Generation {
@@ -214,7 +214,7 @@ describe("texts", () => {
     });
 
     test("waits 1 s, 2 s, 4 s, and at most 30 s by default", () => {
-      const { delayMs } = generationOf(scripted("S"), 1);
+      const { delayMs } = readGeneration(scripted("S"), 1);
       expect([1, 2, 3, 5, 6, 10].map((attempt) => delayMs(attempt, down))).toEqual([
         1000, 2000, 4000, 16_000, 30_000, 30_000,
       ]);

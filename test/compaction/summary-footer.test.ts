@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { contextOf, memorySessionStore, toolResult, userMessage } from "sessile";
+import { contextFrom, memorySessionStore, toolResult, userMessage } from "sessile";
 import { type CoveredResource, compact, type FileLedger, rollingSummary } from "sessile/compaction";
 import { estimateTextTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
@@ -19,7 +19,7 @@ import { jsonValue, text } from "../arbitraries/values.js";
 
 describe("covered resources", () => {
   const covered: fc.Arbitrary<CoveredResource> = resource
-    .map((of) => coveredResources(contextOf([userMessage(of)]).items)[0])
+    .map((of) => coveredResources(contextFrom([userMessage(of)]).items)[0])
     .filter((of) => of !== undefined);
   const numbered = (at: number): CoveredResource => ({
     resourceId: `res_${String(at).padStart(16, "0")}`,
@@ -33,7 +33,7 @@ describe("covered resources", () => {
       fc.assert(
         fc.property(fc.array(fc.array(resource, { maxLength: 3 }), { maxLength: 4 }), (lists) => {
           const twice = [...lists, ...lists.toReversed()];
-          const { items } = contextOf(
+          const { items } = contextFrom(
             twice.map((list, at) =>
               at % 2 ? toolResult({ id: "", name: "" }, ...list) : userMessage(...list),
             ),
@@ -82,7 +82,7 @@ describe("covered resources", () => {
     test("merge as the items would in one go", () => {
       fc.assert(
         fc.property(fc.array(message, { maxLength: 6 }), fc.nat({ max: 6 }), (messages, at) => {
-          const { items } = contextOf(messages);
+          const { items } = contextFrom(messages);
           expect(
             mergeCoveredResources(coveredResources(items.slice(0, at)), coveredResources(items.slice(at))),
           ).toEqual(coveredResources(items));
@@ -127,7 +127,7 @@ describe("covered resources", () => {
     });
 
     test("cannot be forged in a conversation", () => {
-      const { items } = contextOf([userMessage(resourceNotes([numbered(1)]))]);
+      const { items } = contextFrom([userMessage(resourceNotes([numbered(1)]))]);
       expect(serializeItems(items)).not.toMatch(/<\/?covered-resources/);
     });
   });

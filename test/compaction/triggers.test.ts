@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type ContextMessage, contextOf, type StoredResource } from "sessile";
+import { type ContextMessage, contextFrom, type StoredResource } from "sessile";
 import {
   contextGauge,
   contextTokens,
@@ -179,7 +179,7 @@ describe("contextGauge", () => {
 
 describe("context tokens", () => {
   const countOf = (...messages: readonly ContextMessage[]) =>
-    contextTokens(contextOf(messages), { estimate: lengthOf });
+    contextTokens(contextFrom(messages), { estimate: lengthOf });
 
   test("is the latest usage, and an estimate of what came since", () => {
     expect(
@@ -213,11 +213,11 @@ describe("context tokens", () => {
   });
 
   test("is whole, and estimates as estimateMessageTokens by default", () => {
-    expect(contextTokens(contextOf([user("a"), user("b")]), { estimate: () => 0.3 })).toBe(1);
+    expect(contextTokens(contextFrom([user("a"), user("b")]), { estimate: () => 0.3 })).toBe(1);
     fc.assert(
       fc.property(fc.array(message, { maxLength: 5 }), (messages) => {
         const bare = messages.map((of) => (of.role === "assistant" ? { ...of, usage: undefined } : of));
-        const context = contextOf(bare as typeof messages);
+        const context = contextFrom(bare as typeof messages);
         const sum = bare.reduce((total, of) => total + estimateMessageTokens(of as ContextMessage), 0);
         expect(contextTokens(context)).toBe(Math.ceil(sum));
       }),
@@ -233,7 +233,7 @@ describe("context tokens", () => {
       ...user(""),
       content: [{ type: "text", text: "report.pdf", resource: pages(count) as StoredResource }],
     });
-    const tokensOf = (...messages: readonly ContextMessage[]) => contextTokens(contextOf(messages));
+    const tokensOf = (...messages: readonly ContextMessage[]) => contextTokens(contextFrom(messages));
     const described = estimateMessageTokens(pdf(40));
     const claude = { ...told("a", [], usage(50_000)), model: "claude-opus-4-8" };
     expect(tokensOf(user("q"), claude, pdf(40))).toBe(50_000 + described + 40 * (3_000 + 1_568));
@@ -243,7 +243,7 @@ describe("context tokens", () => {
     const rest = estimateMessageTokens(silent) + estimateMessageTokens(user("next"));
     expect(tokensOf(pdf(40), silent, user("next"))).toBe(described + rest);
     const estimate = (one: ContextMessage) => estimateMessageTokens(one);
-    expect(contextTokens(contextOf([user("q"), claude, pdf(40)]), { estimate })).toBe(50_000 + described);
+    expect(contextTokens(contextFrom([user("q"), claude, pdf(40)]), { estimate })).toBe(50_000 + described);
   });
 
   test("no usage before the latest compaction or context edit counts, though all be of one millisecond", async () => {

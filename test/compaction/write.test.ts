@@ -3,7 +3,7 @@ import {
   type Context,
   type ContextItem,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   type Message,
   memorySessionStore,
   type Session,
@@ -329,7 +329,7 @@ describe("the batch", () => {
 
 describe("drafts", () => {
   const long = "x".repeat(400);
-  const context = contextOf([user(long), told(long, ["1"]), gave("1", long), user("now"), told("this")]);
+  const context = contextFrom([user(long), told(long, ["1"]), gave("1", long), user("now"), told("this")]);
   const summary = { text: "SUMMARY", fromHook: false };
   const planFor = (of: Context, more: Partial<PlanOptions> = {}) =>
     planCompaction(of, {
@@ -383,7 +383,7 @@ describe("drafts", () => {
   });
 
   test("what there is nothing of is left out", () => {
-    const plain = contextOf([told(long), user("now")]);
+    const plain = contextFrom([told(long), user("now")]);
     const { id, ...draft } = compactionOf(plain) ?? {};
     expect(draft).toEqual({
       type: "compaction",
@@ -397,7 +397,7 @@ describe("drafts", () => {
 
   test("what there is is written", () => {
     const system = { role: "system", content: "be kind", timestamp: 1 } as const;
-    const of = contextOf([system, user("a"), told(long), told("b")]);
+    const of = contextFrom([system, user("a"), told(long), told("b")]);
     const model = { provider: "p", modelId: "m" };
     const written = { text: "MINE", fromHook: true, usage: usage(5), model };
     const resources = [{ resourceId: "res_00000000000000aa", kind: "image" }] as const;
@@ -415,7 +415,7 @@ describe("drafts", () => {
 
 describe("verification", () => {
   const long = "x".repeat(400);
-  const context = contextOf([user(long), told(long, ["1"]), gave("1", long), user("now"), told("this")]);
+  const context = contextFrom([user(long), told(long, ["1"]), gave("1", long), user("now"), told("this")]);
   const options = { strategy: keepLast(2), window: 1000, estimate: lengthOf };
   const plan = planCompaction(context, options) as CompactionPlan;
 
@@ -464,7 +464,7 @@ describe("verification", () => {
   });
 
   test("what was broken before is no fault of the plan's", async () => {
-    const broken = contextOf([gave("9", long), user(long), told("a", ["8"]), user("now"), told("this")]);
+    const broken = contextFrom([gave("9", long), user(long), told("a", ["8"]), user("now"), told("this")]);
     const made = planCompaction(broken, options) as CompactionPlan;
     expect(await verify(broken, made, "SUMMARY", options)).toEqual({ tokensAfter: 14 });
   });

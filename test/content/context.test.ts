@@ -1,13 +1,13 @@
 import fc from "fast-check";
-import { type ContextMessage, contextOf } from "sessile";
+import { type ContextMessage, contextFrom } from "sessile";
 import { describe, expect, test } from "vitest";
 import { message } from "../arbitraries/messages.js";
 
-describe("contextOf", () => {
+describe("contextFrom", () => {
   test("has every message in order, with ids of their own", () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 5 }), (messages) => {
-        const context = contextOf(messages);
+        const context = contextFrom(messages);
         expect(context.items.map((item) => item.message)).toEqual(messages);
         expect(context.items.map((item) => item.entryId)).toEqual(messages.map((_, index) => `m${index}`));
         expect(context).toMatchObject({ views: [], pins: [], thinkingLevel: "off" });
@@ -23,7 +23,7 @@ describe("contextOf", () => {
       { role: "user", content: "x", timestamp: 0 },
       { role: "system", content: "x", timestamp: 0 },
     ];
-    expect(contextOf(messages).items.map((item) => item.origin)).toEqual([
+    expect(contextFrom(messages).items.map((item) => item.origin)).toEqual([
       "summary",
       "branchSummary",
       "custom",
@@ -40,7 +40,7 @@ describe("contextOf", () => {
       tokensBefore: 1,
       timestamp,
     });
-    const since = (...messages: readonly ContextMessage[]) => contextOf(messages).usageSince;
+    const since = (...messages: readonly ContextMessage[]) => contextFrom(messages).usageSince;
     expect(since()).toBe(0);
     expect(since(said(1), said(2))).toBe(0);
     expect(since(summary(3), said(1), said(3), said(4), said(2))).toBe(3);
@@ -57,7 +57,7 @@ describe("contextOf", () => {
       model,
       timestamp: 0,
     });
-    expect(contextOf([answer("a"), answer("b")]).model).toEqual({ provider: "p", modelId: "b" });
-    expect(contextOf([{ role: "user", content: "hi", timestamp: 0 }]).model).toBeNull();
+    expect(contextFrom([answer("a"), answer("b")]).model).toEqual({ provider: "p", modelId: "b" });
+    expect(contextFrom([{ role: "user", content: "hi", timestamp: 0 }]).model).toBeNull();
   });
 });

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describeResource, isResource, type LinkResource, resourceOf, type StoredResource } from "sessile";
+import { blockResource, describeResource, isResource, type LinkResource, type StoredResource } from "sessile";
 import { describe, expect, test } from "vitest";
 import { describeImage } from "../../src/content/resource.js";
 import { imageBlock, resource, textBlock } from "../arbitraries/messages.js";
@@ -81,18 +81,18 @@ describe("describeResource", () => {
   });
 });
 
-describe("resourceOf", () => {
+describe("blockResource", () => {
   test("gives what a text block stands for, and nothing for others", () => {
     fc.assert(
       fc.property(textBlock, imageBlock, (block, plain) => {
-        expect(resourceOf(block)).toBe(block.resource);
-        expect(resourceOf(plain)).toBeUndefined();
+        expect(blockResource(block)).toBe(block.resource);
+        expect(blockResource(plain)).toBeUndefined();
       }),
     );
   });
 
   test("gives nothing for a block that only looks like an attachment", () => {
-    expect(resourceOf({ type: "thinking", resource: image })).toBeUndefined();
+    expect(blockResource({ type: "thinking", resource: image })).toBeUndefined();
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { assistantMessage, type Usage } from "sessile";
-import { costOf, type ModelPrice, modelPrices, priceOf, type TokenRates } from "sessile/cost";
+import { type ModelPrice, modelPrices, priceForModel, type TokenRates, usageCost } from "sessile/cost";
 import { describe, expect, test } from "vitest";
 
 const usage = { input: 1_000, output: 500, cacheRead: 90_000, cacheWrite: 2_000 };
@@ -61,14 +61,14 @@ describe("modelPrices", () => {
           from <= (other.until ?? "9"),
       );
       expect(together).toEqual([price]);
-      expect(priceOf(modelOf(price))).toBe(price);
+      expect(priceForModel(modelOf(price))).toBe(price);
     }
   });
 });
 
-describe("costOf", () => {
+describe("usageCost", () => {
   test("multiplies tokens by the rates of the model", () => {
-    const cost = costOf(usage, "claude-opus-5-5");
+    const cost = usageCost(usage, "claude-opus-5-5");
     expect(cost?.input).toBeCloseTo(0.004, 12);
     expect(cost?.output).toBeCloseTo(0.01, 12);
     expect(cost?.cacheRead).toBeCloseTo(0.018, 12);
@@ -78,16 +78,16 @@ describe("costOf", () => {
 
   test("a write of an hour has its own rate", () => {
     const tokens = { input: 0, output: 0, cacheRead: 0, cacheWrite: 1_000_000 };
-    expect(costOf(tokens, "claude-opus-4-8")?.total).toBeCloseTo(6.25, 12);
-    expect(costOf({ ...tokens, cacheWrite1h: 1_000_000 }, "claude-opus-4-8")?.total).toBeCloseTo(10, 12);
-    expect(costOf({ ...tokens, cacheWrite1h: 400_000 }, "claude-opus-4-8")?.total).toBeCloseTo(7.75, 12);
+    expect(usageCost(tokens, "claude-opus-4-8")?.total).toBeCloseTo(6.25, 12);
+    expect(usageCost({ ...tokens, cacheWrite1h: 1_000_000 }, "claude-opus-4-8")?.total).toBeCloseTo(10, 12);
+    expect(usageCost({ ...tokens, cacheWrite1h: 400_000 }, "claude-opus-4-8")?.total).toBeCloseTo(7.75, 12);
   });
 
   test("a long prompt costs its rates in whole, or is unknown", () => {
     const long = { input: 10_000, output: 1_000_000, cacheRead: 190_001, cacheWrite: 0 };
-    expect(costOf(long, "gemini-2.5-pro")?.output).toBe(15);
-    expect(costOf({ ...long, cacheRead: 190_000 }, "gemini-2.5-pro")?.output).toBe(10);
-    expect(costOf({ ...long, cacheRead: 300_000 }, "gpt-5.4-mini")).toBeUndefined();
+    expect(usageCost(long, "gemini-2.5-pro")?.output).toBe(15);
+    expect(usageCost({ ...long, cacheRead: 190_000 }, "gemini-2.5-pro")?.output).toBe(10);
+    expect(usageCost({ ...long, cacheRead: 300_000 }, "gpt-5.4-mini")).toBeUndefined();
   });
 
   test.each([
@@ -106,37 +106,37 @@ describe("costOf", () => {
       for (const cacheRead of [0, 1, edge])
         for (const cacheWrite of [0, 7].filter((tokens) => tokens + cacheRead <= edge)) {
           const input = edge - cacheRead - cacheWrite;
-          expect(costOf({ input, output, cacheRead, cacheWrite }, model)?.output).toBe(low);
-          expect(costOf({ input: input + 1, output, cacheRead, cacheWrite }, model)?.output).toBe(high);
+          expect(usageCost({ input, output, cacheRead, cacheWrite }, model)?.output).toBe(low);
+          expect(usageCost({ input: input + 1, output, cacheRead, cacheWrite }, model)?.output).toBe(high);
         }
     },
   );
 
   test("long prompts of Claude cost more until the million was for all", () => {
     const long = { input: 200_001, output: 1_000_000, cacheRead: 0, cacheWrite: 0 };
-    expect(costOf(long, at("2026-03-12T23:59:59Z", "claude-opus-4-6"))?.output).toBe(37.5);
-    expect(costOf(long, at("2026-03-13T00:00:00Z", "claude-opus-4-6"))?.output).toBe(25);
-    expect(costOf(long, "claude-opus-4-6")?.output).toBe(25);
-    expect(costOf(long, "claude-sonnet-4")).toBeUndefined();
+    expect(usageCost(long, at("2026-03-12T23:59:59Z", "claude-opus-4-6"))?.output).toBe(37.5);
+    expect(usageCost(long, at("2026-03-13T00:00:00Z", "claude-opus-4-6"))?.output).toBe(25);
+    expect(usageCost(long, "claude-opus-4-6")?.output).toBe(25);
+    expect(usageCost(long, "claude-sonnet-4")).toBeUndefined();
   });
 
   test("a date behind the name makes no difference; another name or another provider does", () => {
-    expect(costOf(usage, "claude-sonnet-4-5-20250929")).toEqual(costOf(usage, "claude-sonnet-4-5"));
-    expect(costOf(usage, "gpt-6.2-sol-2026-11-17")).toEqual(costOf(usage, "gpt-6.2-sol"));
-    expect(costOf(usage, "claude-sonnet-4@20250514")).toEqual(costOf(usage, "claude-sonnet-4"));
+    expect(usageCost(usage, "claude-sonnet-4-5-20250929")).toEqual(usageCost(usage, "claude-sonnet-4-5"));
+    expect(usageCost(usage, "gpt-6.2-sol-2026-11-17")).toEqual(usageCost(usage, "gpt-6.2-sol"));
+    expect(usageCost(usage, "claude-sonnet-4@20250514")).toEqual(usageCost(usage, "claude-sonnet-4"));
     for (const model of ["claude-sonnet-4-9", "gpt-6.2-terra-mini", "", "toString"])
-      expect(costOf(usage, model)).toBeUndefined();
+      expect(usageCost(usage, model)).toBeUndefined();
     const reply = assistantMessage({ provider: "openrouter", model: "claude-opus-5" }, "x");
-    expect(costOf(usage, { ...reply, provider: "groq" })).toBeUndefined();
-    expect(costOf(usage, reply)).toEqual(costOf(usage, { ...reply, provider: "anthropic" }));
+    expect(usageCost(usage, { ...reply, provider: "groq" })).toBeUndefined();
+    expect(usageCost(usage, reply)).toEqual(usageCost(usage, { ...reply, provider: "anthropic" }));
   });
 
   test("the caller's rows win, and serve models that are in no table", () => {
     const prices = [own("claude-opus-5-5", 1), own("mine", 2, "local")];
-    expect(costOf(usage, "claude-opus-5-5", { prices })?.total).toBeCloseTo(0.0935, 12);
-    expect(costOf(usage, { provider: "local", model: "mine" }, { prices })?.total).toBeCloseTo(0.187, 12);
-    expect(costOf(usage, { provider: "other", model: "mine" }, { prices })).toBeUndefined();
-    expect(priceOf("claude-opus-5", { prices })).toBe(priceOf("claude-opus-5"));
+    expect(usageCost(usage, "claude-opus-5-5", { prices })?.total).toBeCloseTo(0.0935, 12);
+    expect(usageCost(usage, { provider: "local", model: "mine" }, { prices })?.total).toBeCloseTo(0.187, 12);
+    expect(usageCost(usage, { provider: "other", model: "mine" }, { prices })).toBeUndefined();
+    expect(priceForModel("claude-opus-5", { prices })).toBe(priceForModel("claude-opus-5"));
   });
 
   test("is additive in one tier: two usages cost what they cost together", () => {
@@ -150,7 +150,7 @@ describe("costOf", () => {
           cacheWrite1h: (a.cacheWrite1h ?? 0) + (b.cacheWrite1h ?? 0),
         };
         fc.pre(sum.input + sum.cacheRead + sum.cacheWrite <= (model.long?.above ?? Number.POSITIVE_INFINITY));
-        const total = (tokens: Usage) => costOf(tokens, model, noImages)?.total ?? Number.NaN;
+        const total = (tokens: Usage) => usageCost(tokens, model, noImages)?.total ?? Number.NaN;
         expect(total(sum)).toBeCloseTo(total(a) + total(b), 9);
       }),
     );
@@ -161,33 +161,33 @@ describe("costOf", () => {
     const tokens = fc.record({ input: odd, output: odd, cacheRead: odd, cacheWrite: odd, cacheWrite1h: odd });
     fc.assert(
       fc.property(row, tokens, (model, value) => {
-        const cost = costOf(value, model, noImages);
+        const cost = usageCost(value, model, noImages);
         if (cost === undefined) return;
         for (const part of Object.values(cost)) expect(part).toBeGreaterThanOrEqual(0);
         expect(cost.total).toBe(cost.input + cost.output + cost.cacheRead + cost.cacheWrite);
       }),
     );
     for (const price of modelPrices)
-      expect(costOf({ input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, modelOf(price))?.total).toBe(0);
+      expect(usageCost({ input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, modelOf(price))?.total).toBe(0);
   });
 
   test("a promotion holds on its days alone, and without a time the day of the table counts", () => {
     const million = { input: 1_000_000, output: 0, cacheRead: 0, cacheWrite: 0 };
-    const flash = (day: string) => costOf(million, at(`${day}T00:00:00Z`, "gemini-3.8-flash"))?.total;
+    const flash = (day: string) => usageCost(million, at(`${day}T00:00:00Z`, "gemini-3.8-flash"))?.total;
     expect(flash("2026-12-31")).toBe(0.75);
     expect(flash("2027-01-01")).toBeUndefined();
-    expect(costOf(million, "gemini-3.8-flash")?.total).toBe(0.75);
+    expect(usageCost(million, "gemini-3.8-flash")?.total).toBe(0.75);
     const few = { ...million, input: 100_000 };
-    expect(costOf(few, at("2026-08-20T23:00:00Z", "gpt-5.6"))?.total).toBe(0.5);
-    expect(costOf(few, at("2026-08-21T01:00:00Z", "gpt-5.6"))?.total).toBe(0.4);
-    expect(costOf(few, { ...at("2026-08-21T01:00:00Z", "gpt-5.6"), timestamp: 0 })?.total).toBe(0.4);
+    expect(usageCost(few, at("2026-08-20T23:00:00Z", "gpt-5.6"))?.total).toBe(0.5);
+    expect(usageCost(few, at("2026-08-21T01:00:00Z", "gpt-5.6"))?.total).toBe(0.4);
+    expect(usageCost(few, { ...at("2026-08-21T01:00:00Z", "gpt-5.6"), timestamp: 0 })?.total).toBe(0.4);
     for (const timestamp of [Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300])
-      expect(costOf(few, { model: "gpt-5.6", timestamp })?.total).toBe(0.4);
+      expect(usageCost(few, { model: "gpt-5.6", timestamp })?.total).toBe(0.4);
   });
 
   test("DeepSeek costs twice in the hours of work in China, and an unknown time has no cost", () => {
     const million = { input: 1_000_000, output: 0, cacheRead: 0, cacheWrite: 0 };
-    const flash = (time: string) => costOf(million, at(time, "deepseek-flash", "deepseek"))?.total;
+    const flash = (time: string) => usageCost(million, at(time, "deepseek-flash", "deepseek"))?.total;
     const thursday = "2026-11-19";
     for (const time of ["01:00:00", "03:59:59", "06:00:00", "09:59:59"])
       expect(flash(`${thursday}T${time}Z`)).toBe(0.3);
@@ -197,34 +197,36 @@ describe("costOf", () => {
     expect(flash("2026-10-01T02:00:00Z")).toBe(0.15); // the National Day
     expect(flash("2027-01-04T02:00:00Z")).toBeUndefined(); // holidays of 2027 are not known
     expect(flash("2027-01-04T12:00:00Z")).toBe(0.15);
-    expect(costOf(million, "deepseek-flash")).toBeUndefined();
-    expect(costOf(million, at("2026-10-01T12:00:00Z", "deepseek-v4-pro"))).toBeUndefined();
+    expect(usageCost(million, "deepseek-flash")).toBeUndefined();
+    expect(usageCost(million, at("2026-10-01T12:00:00Z", "deepseek-v4-pro"))).toBeUndefined();
   });
 
   test("a write of 12 hours has its rate where a model has one", () => {
     const written = { input: 0, output: 0, cacheRead: 0, cacheWrite: 100_000 };
-    expect(costOf(written, "gpt-6.2-sol")?.total).toBeCloseTo(0.25, 12);
-    expect(costOf(written, "gpt-6.2-sol", { cacheWrites: "12h" })?.total).toBeCloseTo(0.5, 12);
-    expect(costOf({ ...written, input: 172_001 }, "gpt-6.2-sol", { cacheWrites: "12h" })?.cacheWrite).toBe(1);
-    expect(costOf(written, "gpt-5.2", { cacheWrites: "12h" })?.total).toBeCloseTo(0.175, 12);
+    expect(usageCost(written, "gpt-6.2-sol")?.total).toBeCloseTo(0.25, 12);
+    expect(usageCost(written, "gpt-6.2-sol", { cacheWrites: "12h" })?.total).toBeCloseTo(0.5, 12);
+    expect(usageCost({ ...written, input: 172_001 }, "gpt-6.2-sol", { cacheWrites: "12h" })?.cacheWrite).toBe(
+      1,
+    );
+    expect(usageCost(written, "gpt-5.2", { cacheWrites: "12h" })?.total).toBeCloseTo(0.175, 12);
     const hour = { ...written, cacheWrite1h: 100_000 };
-    expect(costOf(hour, "kimi-k3.1-pro")?.total).toBeCloseTo(0.4, 12);
+    expect(usageCost(hour, "kimi-k3.1-pro")?.total).toBeCloseTo(0.4, 12);
   });
 
   test("tokens of images have their rate, and without their number there is no cost", () => {
     const drawn = { input: 1_000, output: 1_500, cacheRead: 0, cacheWrite: 0 };
     const model = "gemini-3-pro-image";
-    expect(costOf(drawn, model)).toBeUndefined();
-    expect(costOf(drawn, model, { imageTokens: { output: 1_120 } })?.output).toBeCloseTo(
+    expect(usageCost(drawn, model)).toBeUndefined();
+    expect(usageCost(drawn, model, { imageTokens: { output: 1_120 } })?.output).toBeCloseTo(
       (1_120 * 120 + 380 * 12) / 1_000_000,
       12,
     );
-    expect(costOf(drawn, model, { imageTokens: { output: 9_999 } })?.output).toBeCloseTo(0.18, 12);
-    expect(costOf({ ...drawn, output: 0 }, model)?.total).toBeCloseTo(0.002, 12);
+    expect(usageCost(drawn, model, { imageTokens: { output: 9_999 } })?.output).toBeCloseTo(0.18, 12);
+    expect(usageCost({ ...drawn, output: 0 }, model)?.total).toBeCloseTo(0.002, 12);
     const edited = { ...drawn, cacheRead: 100 };
     const imageTokens = { input: 600, cacheRead: 100 };
-    expect(costOf(edited, "gpt-image-2.6-sunburst", { imageTokens: { input: 600 } })).toBeUndefined();
-    expect(costOf(edited, "gpt-image-2.6-sunburst", { imageTokens })?.total).toBeCloseTo(
+    expect(usageCost(edited, "gpt-image-2.6-sunburst", { imageTokens: { input: 600 } })).toBeUndefined();
+    expect(usageCost(edited, "gpt-image-2.6-sunburst", { imageTokens })?.total).toBeCloseTo(
       (400 * 5 + 600 * 8 + 100 * 2 + 1_500 * 30) / 1_000_000,
       12,
     );
@@ -233,7 +235,7 @@ describe("costOf", () => {
 
 describe("names", () => {
   const found = (model: string, provider?: string) =>
-    priceOf({ model, ...(provider === undefined ? {} : { provider }) })?.model;
+    priceForModel({ model, ...(provider === undefined ? {} : { provider }) })?.model;
 
   test.each([
     ["claude-sonnet-4-0", "anthropic", "claude-sonnet-4"],
@@ -306,7 +308,7 @@ describe("names", () => {
     ["gpt-6.5-sol", "openai", "gpt-6.2-sol"],
     ["gemini-3.9-flash", undefined, "gemini-3.8-flash"],
   ])("%s of %s is priced as the newest of its family, and marked", (model, provider, row) => {
-    const price = priceOf({ model, ...(provider === undefined ? {} : { provider }) });
+    const price = priceForModel({ model, ...(provider === undefined ? {} : { provider }) });
     const { assumed, ...rest } = price ?? { assumed: undefined };
     expect(assumed).toContain(row);
     expect(modelPrices).toContainEqual(rest);
@@ -328,29 +330,29 @@ describe("names", () => {
     ["huggingface", "deepseek-ai/DeepSeek-R1", 0.7, 0.7, 0.7, 2.5],
     ["github-copilot", "gpt-5.6-luna", 0.2, 0.02, 0.25, 1.2],
   ])("%s charges for %s what pi lists", (provider, model, input, cacheRead, cacheWrite, output) => {
-    expect(priceOf({ provider, model })).toMatchObject({ input, cacheRead, cacheWrite, output });
+    expect(priceForModel({ provider, model })).toMatchObject({ input, cacheRead, cacheWrite, output });
   });
 
   test("a geography of Bedrock costs a tenth more, but for older models", () => {
     const tokens = { input: 1_000, output: 1_000, cacheRead: 1_000, cacheWrite: 2_000, cacheWrite1h: 1_000 };
-    const total = (model: string) => costOf(tokens, model)?.total ?? Number.NaN;
+    const total = (model: string) => usageCost(tokens, model)?.total ?? Number.NaN;
     for (const name of ["claude-opus-5-5", "claude-sonnet-4-6", "claude-haiku-5-5", "claude-fable-5-2"]) {
       expect(total(`global.anthropic.${name}`)).toBe(total(name));
       expect(total(`jp.anthropic.${name}`)).toBeCloseTo(1.1 * total(name), 12);
     }
-    expect(priceOf("us.anthropic.claude-sonnet-5-5")).toMatchObject({
+    expect(priceForModel("us.anthropic.claude-sonnet-5-5")).toMatchObject({
       input: 2.2,
       cacheRead: 0.11,
       output: 11,
     });
     expect(total("us.anthropic.claude-opus-4-1")).toBe(total("claude-opus-4-1"));
     const long = { input: 100_001, output: 1_000_000, cacheRead: 0, cacheWrite: 0 };
-    expect(costOf(long, "us.anthropic.claude-haiku-5-5")?.output).toBe(2.75);
+    expect(usageCost(long, "us.anthropic.claude-haiku-5-5")?.output).toBe(2.75);
   });
 
   test("the model that answered is the one that costs; a snapshot of the one that was asked is that one", () => {
     const price = (model: string, responseModel: string, provider?: string) =>
-      priceOf({ ...at("2026-06-01T12:00:00Z", model, provider), responseModel })?.model;
+      priceForModel({ ...at("2026-06-01T12:00:00Z", model, provider), responseModel })?.model;
     expect(price("deepseek-reasoner", "deepseek-v4-flash", "deepseek")).toBe("deepseek-v4-flash");
     expect(price("claude-sonnet-4-0", "claude-sonnet-4-20250514")).toBe("claude-sonnet-4");
     expect(price("claude-opus-4", "claude-opus-4-8")).toBe("claude-opus-4-8");
@@ -361,20 +363,20 @@ describe("names", () => {
     expect(price("openrouter/auto", "anthropic/claude-opus-4.5", "openrouter")).toBe("claude-opus-4-5");
     const prices = [own("deployment", 1)];
     const asked = { provider: "azure", model: "deployment", responseModel: "gpt-5.2-2025-12-11" };
-    expect(priceOf(asked, { prices })).toBe(prices[0]);
-    expect(priceOf(asked)?.model).toBe("gpt-5.2");
-    expect(priceOf({ provider: "azure", model: "deployment" })).toBeUndefined();
+    expect(priceForModel(asked, { prices })).toBe(prices[0]);
+    expect(priceForModel(asked)?.model).toBe("gpt-5.2");
+    expect(priceForModel({ provider: "azure", model: "deployment" })).toBeUndefined();
   });
 
   test("the caller's rows are not those of a provider that passes models through", () => {
     const prices = [own("claude-opus-4-5", 1, "anthropic")];
     const routed = { provider: "openrouter", model: "anthropic/claude-opus-4.5" };
-    expect(priceOf(routed, { prices })?.input).toBe(5);
-    expect(priceOf({ ...routed, provider: "anthropic", model: "claude-opus-4-5" }, { prices })?.input).toBe(
-      1,
-    );
-    expect(priceOf("My-Model-20260101", { prices: [own("My-Model", 3)] })?.input).toBe(3);
-    expect(priceOf("fast", { prices: [own("fast", 4, "groq")] })?.input).toBe(4);
+    expect(priceForModel(routed, { prices })?.input).toBe(5);
+    expect(
+      priceForModel({ ...routed, provider: "anthropic", model: "claude-opus-4-5" }, { prices })?.input,
+    ).toBe(1);
+    expect(priceForModel("My-Model-20260101", { prices: [own("My-Model", 3)] })?.input).toBe(3);
+    expect(priceForModel("fast", { prices: [own("fast", 4, "groq")] })?.input).toBe(4);
   });
 
   test("any name and any provider give a row of the table, or none", () => {
@@ -394,7 +396,7 @@ describe("names", () => {
     );
     fc.assert(
       fc.property(name, fc.option(name, { nil: undefined }), (model, provider) => {
-        const price = priceOf({ model, ...(provider === undefined ? {} : { provider }) });
+        const price = priceForModel({ model, ...(provider === undefined ? {} : { provider }) });
         expect(price === undefined || price.assumed !== undefined || modelPrices.includes(price)).toBe(true);
       }),
     );

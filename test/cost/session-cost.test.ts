@@ -7,14 +7,14 @@ import {
   type Usage,
   userMessage,
 } from "sessile";
-import { costOf, type ModelPrice, sessionCost } from "sessile/cost";
+import { type ModelPrice, sessionCost, usageCost } from "sessile/cost";
 import { expect, test } from "vitest";
 
 const tokens: Usage = { input: 1_000, output: 200, cacheRead: 5_000, cacheWrite: 300 };
 const model = "claude-opus-5-5";
 const reply = (usage: Usage, name = model) =>
   assistantMessage({ provider: "anthropic", model: name, usage }, "ok");
-const price = costOf(tokens, model)?.total ?? Number.NaN;
+const price = usageCost(tokens, model)?.total ?? Number.NaN;
 
 async function opened(): Promise<Session> {
   return memorySessionStore().create({ cwd: "/p" });
@@ -36,7 +36,7 @@ test("sums assistant messages, usage entries and what a compaction's model cost"
     },
   ]);
   const { cost, summaries, models, unknown } = await sessionCost(session);
-  const small = costOf(tokens, "claude-haiku-4-5")?.total ?? Number.NaN;
+  const small = usageCost(tokens, "claude-haiku-4-5")?.total ?? Number.NaN;
   expect(cost.total).toBeCloseTo(3 * price + small, 12);
   expect(summaries.total).toBeCloseTo(price + small, 12);
   expect(models.map(({ model: name, calls, tokens: all }) => [name, calls, all])).toEqual([
@@ -201,7 +201,7 @@ test("the time of a call and the model that answered decide its price", async ()
   const answer = { ...asked, provider: "deepseek", responseModel: "deepseek-v4-flash", timestamp };
   await session.appendMessage(answer);
   const { cost, models } = await sessionCost(session);
-  expect(cost).toEqual(costOf(tokens, answer));
+  expect(cost).toEqual(usageCost(tokens, answer));
   expect(cost.total).toBeGreaterThan(0);
   expect(models).toMatchObject([{ provider: "deepseek", model: "deepseek-reasoner", unpriced: 0 }]);
   expect(Object.keys(models[0] ?? {}).sort()).toEqual([

@@ -106,28 +106,28 @@ describe("estimateMessageTokens", () => {
   });
 
   const described = (of: StoredResource) => estimateTextTokens(describeResource(of));
-  const costOf = (of: StoredResource, options: MessageTokenOptions) =>
+  const usageCost = (of: StoredResource, options: MessageTokenOptions) =>
     estimateMessageTokens(userMessage(of), options);
 
   test("counts what of an attachment is sent", () => {
     const sized = resource({ width: 1920, height: 1080 });
-    expect(costOf(sized, {})).toBe(described(sized));
-    expect(costOf(sized, { replay: () => "omit" })).toBe(0);
-    expect(costOf(sized, { replay: full })).toBe(described(sized) + 1560);
-    expect(costOf(sized, { replay: full, image: "anthropicLarge" })).toBe(described(sized) + 2691);
+    expect(usageCost(sized, {})).toBe(described(sized));
+    expect(usageCost(sized, { replay: () => "omit" })).toBe(0);
+    expect(usageCost(sized, { replay: full })).toBe(described(sized) + 1560);
+    expect(usageCost(sized, { replay: full, image: "anthropicLarge" })).toBe(described(sized) + 2691);
     for (const unknown of [resource(), resource({ width: 0, height: 5 })]) {
-      expect(costOf(unknown, { replay: full })).toBe(described(unknown) + 1568);
+      expect(usageCost(unknown, { replay: full })).toBe(described(unknown) + 1568);
     }
   });
 
   test("counts documents in full by their size, where nothing better is known", () => {
     const pdf = resource({ kind: "file", mediaType: "application/pdf", size: 120_000 });
-    expect(costOf(pdf, { replay: full, pdf: "gemini" })).toBe(described(pdf) + 3 * 258);
-    expect(costOf(pdf, { replay: full })).toBe(described(pdf) + 3 * 4568);
+    expect(usageCost(pdf, { replay: full, pdf: "gemini" })).toBe(described(pdf) + 3 * 258);
+    expect(usageCost(pdf, { replay: full })).toBe(described(pdf) + 3 * 4568);
     const text = resource({ kind: "file", mediaType: "text/csv", size: 3000 });
-    expect(costOf(text, { replay: full })).toBe(described(text) + 1000);
+    expect(usageCost(text, { replay: full })).toBe(described(text) + 1000);
     const zip = resource({ kind: "file", mediaType: "application/zip" });
-    expect(costOf(zip, { replay: full })).toBe(described(zip));
+    expect(usageCost(zip, { replay: full })).toBe(described(zip));
   });
 
   test("counts a link as its description", () => {

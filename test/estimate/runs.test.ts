@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { kindOf, kinds } from "../../src/content/estimate/characters.js";
+import { kinds, readKind } from "../../src/content/estimate/characters.js";
 import { type RunWeights, runEstimator } from "../../src/content/estimate/runs.js";
 
 const nothing: RunWeights = {
@@ -94,12 +94,12 @@ describe("runEstimator", () => {
 });
 
 const nameOf = (character: string) =>
-  Object.entries(kinds).find(([, kind]) => kind === kindOf[character.charCodeAt(0)])?.[0];
+  Object.entries(kinds).find(([, kind]) => kind === readKind[character.charCodeAt(0)])?.[0];
 
 describe("kindOf", () => {
   test("knows every code unit", () => {
-    expect(kindOf.length).toBe(65_536);
-    expect(new Set(kindOf)).toEqual(new Set(Object.values(kinds)));
+    expect(readKind.length).toBe(65_536);
+    expect(new Set(readKind)).toEqual(new Set(Object.values(kinds)));
   });
 
   test("tells ASCII as a regular expression would", () => {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { assistantMessage, contextOf, project, toolCalls, toolResult, userMessage } from "sessile";
+import { assistantMessage, contextFrom, project, toolCalls, toolResult, userMessage } from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
 import { estimateMessageTokens, estimateTextTokens, estimateToolTokens } from "sessile/estimate";
 import { openaiChat } from "sessile/openai";
@@ -67,8 +67,8 @@ describe("estimateToolTokens", () => {
  * (github.com/pydantic/pydantic-ai, tests/models/cassettes, read 2026-11-28), and what the text alone is.
  */
 describe("usage of a projection", () => {
-  const total = async (messages: Parameters<typeof contextOf>[0], of: string, options = {}) =>
-    (await project(contextOf(messages), anthropicMessages({ model: of }), options)).usage.total;
+  const total = async (messages: Parameters<typeof contextFrom>[0], of: string, options = {}) =>
+    (await project(contextFrom(messages), anthropicMessages({ model: of }), options)).usage.total;
 
   test.each([
     ["claude-sonnet-4-5", "What is 2 + 2?", 16],
@@ -100,7 +100,7 @@ describe("usage of a projection", () => {
     const system = { role: "system", content: "Hi.", toolsAdded: tools as [], timestamp: 1 } as const;
     const target = openaiChat({ model: "gpt-5.2" });
     const of = async (options = {}) =>
-      (await project(contextOf([system, userMessage("x")]), target, options)).usage.tools;
+      (await project(contextFrom([system, userMessage("x")]), target, options)).usage.tools;
     expect(await of()).toBe(estimateToolTokens(tools, "gpt-5.2"));
     expect(await of({ tools: [] })).toBe(0);
   });

@@ -33,7 +33,7 @@ describe("a fork on a file system that shares blocks", () => {
   });
 
   /** How many bytes the file system has lost when `act` is done. */
-  async function costOf(
+  async function usageCost(
     act: () => Promise<Session>,
   ): Promise<{ readonly bytes: number; readonly session: Session }> {
     const free = () => {
@@ -61,7 +61,7 @@ describe("a fork on a file system that shares blocks", () => {
     skip(why !== "", why);
     const source = await ownSession("source", 16);
     const path = source.location ?? "";
-    const { bytes, session: fork } = await costOf(() => store.fork("source", { id: "fork" }));
+    const { bytes, session: fork } = await usageCost(() => store.fork("source", { id: "fork" }));
     expect(bytes).toBeLessThan(1 << 20);
     expect(spawnSync("filefrag", ["-v", fork.location ?? ""], { encoding: "utf8" }).stdout).toMatch(/shared/);
     const before = readFileSync(path);
@@ -84,7 +84,7 @@ describe("a fork on a file system that shares blocks", () => {
     await source.close();
     const path = source.location ?? "";
     writeFileSync(path, readFileSync(path, "latin1").replace(/} +\n/, "}\n"), "latin1");
-    const { bytes, session } = await costOf(() => store.fork("roomy"));
+    const { bytes, session } = await usageCost(() => store.fork("roomy"));
     expect(bytes).toBeGreaterThan(15 << 20);
     await session.close();
   });

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { resourceNotes } from "../../src/compaction/summary-footer.js";
 import { coveredTag, filterNotes, notedIds, withoutInvitation } from "../../src/core/covered-resources.js";
 import {
-  essenceOf,
   knownMediaTypes,
+  mediaTypeEssence,
   mediaTypeInfo,
   mediaTypeInfoOfExtension,
 } from "../../src/core/media-types.js";
@@ -26,7 +26,7 @@ describe("media types", () => {
     ["image/jpg", "image/jpeg"],
     ["", ""],
   ])("the essence of %j is %j", (mediaType, essence) => {
-    expect(essenceOf(mediaType)).toBe(essence);
+    expect(mediaTypeEssence(mediaType)).toBe(essence);
   });
 
   test("names of what every object has are no types", () => {

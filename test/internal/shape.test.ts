@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { schemaOf } from "../../src/core/schema.js";
+import { toSchema } from "../../src/core/schema.js";
 import {
   anything,
   array,
@@ -21,7 +21,7 @@ import {
   record,
   type Shape,
   string,
-  stringOf,
+  stringAmong,
   union,
   variants,
 } from "../../src/core/shape.js";
@@ -208,7 +208,7 @@ describe("schemas of shapes", () => {
           ([shape, value]) => {
             const passes = shape(value) === undefined;
             if (!passes) refused++;
-            expect(schemaOf(shape).safeParse(value).success).toBe(passes);
+            expect(toSchema(shape).safeParse(value).success).toBe(passes);
           },
         ),
         { numRuns: 600 },
@@ -222,13 +222,13 @@ describe("schemas of shapes", () => {
     ])("lets a member of any value be absent: %s", (_, member) => {
       const shape = object({ a: member });
       expect(shape({})).toBeUndefined();
-      expect(schemaOf(shape).safeParse({}).success).toBe(true);
+      expect(toSchema(shape).safeParse({}).success).toBe(true);
     });
 
     test("gives a value that passes back as it is, with members that it does not know", () => {
       const shape = object({ list: array(object({ name: optional(string) })), more: anything });
       const value = { list: [{ name: "a", later: 1 }, {}], more: [1], later: { deep: true } };
-      expect(schemaOf(shape).parse(value)).toEqual(value);
+      expect(toSchema(shape).parse(value)).toEqual(value);
     });
 
     const known = [object({ type: oneOf("a", "b"), n: number }), object({ type: oneOf("c.d") })] as const;
@@ -246,21 +246,21 @@ describe("schemas of shapes", () => {
       );
       fc.assert(
         fc.property(fc.oneof(value, jsonValue), (value) => {
-          expect(schemaOf(shape).safeParse(value).success).toBe(shape(value) === undefined);
+          expect(toSchema(shape).safeParse(value).success).toBe(shape(value) === undefined);
         }),
         { numRuns: 500 },
       );
     });
 
     test("holds a string with listed values to them, which the check leaves to its caller", () => {
-      const shape = stringOf<string>("image/png");
+      const shape = stringAmong<string>("image/png");
       expect(shape("image/bmp")).toBeUndefined();
-      expect(schemaOf(shape).safeParse("image/bmp").success).toBe(false);
-      expect(z.toJSONSchema(schemaOf(shape))).toMatchObject({ enum: ["image/png"] });
+      expect(toSchema(shape).safeParse("image/bmp").success).toBe(false);
+      expect(z.toJSONSchema(toSchema(shape))).toMatchObject({ enum: ["image/png"] });
     });
 
     test("cannot be had of a check by hand", () => {
-      expect(() => schemaOf(custom(() => undefined))).toThrow(TypeError);
+      expect(() => toSchema(custom(() => undefined))).toThrow(TypeError);
     });
   });
 });

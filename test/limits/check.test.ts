@@ -11,7 +11,7 @@ import {
   tetherLimits,
 } from "sessile/limits";
 import { describe, expect, test } from "vitest";
-import { base64Length, kindOf, measure } from "../../src/content/limits/check.js";
+import { base64Length, itemKind, measure } from "../../src/content/limits/check.js";
 
 const png = (more: Partial<LimitItem> = {}): LimitItem => ({ mediaType: "image/png", size: 1000, ...more });
 const pdf = (more: Partial<LimitItem> = {}): LimitItem => ({
@@ -672,7 +672,7 @@ describe("kindOf", () => {
     ["text/plain", "file", "document"],
     ["text/plain", "text", "text"],
   ])("of %s, %s is %s", (mediaType, kind, expected) => {
-    expect(kindOf({ mediaType, size: 1, ...(kind === undefined ? {} : { kind }) })).toBe(expected);
+    expect(itemKind({ mediaType, size: 1, ...(kind === undefined ? {} : { kind }) })).toBe(expected);
   });
 });
 

@@ -15,7 +15,7 @@ import {
   isUsualEntry,
   parseUsualLine,
 } from "../../src/log/decode.js";
-import { entryKeyOf, parseTimestamp } from "../../src/log/entry-prefix.js";
+import { parseTimestamp, toEntryKey } from "../../src/log/entry-prefix.js";
 import { appendChecksum } from "../../src/log/line-json.js";
 import { idToOrdinal, migrateEntry, migrateLine, ordinalToId } from "../../src/log/migrate.js";
 import {
@@ -45,10 +45,10 @@ describe("decoding a line", () => {
         fc.property(sessionEntry, fc.constantFrom("", "\r", " "), (entry, end) => {
           const { type, id, parentId, timestamp } = entry;
           const role = entry.type === "message" ? { role: entry.message.role } : {};
-          const parent = parentId === null ? null : entryKeyOf(parentId);
+          const parent = parentId === null ? null : toEntryKey(parentId);
           const head = {
             type,
-            id: entryKeyOf(id),
+            id: toEntryKey(id),
             parentId: parent,
             time: parseTimestamp(timestamp),
             ...role,

@@ -4,12 +4,12 @@ import { describe, expect, test } from "vitest";
 import {
   type EntryHead,
   EntryPrefix,
-  entryIdOf,
-  entryKeyOf,
   hexDigit,
   parseEntryPrefix,
   parseTimestamp,
   printTimestamp,
+  toEntryId,
+  toEntryKey,
 } from "../../src/log/entry-prefix.js";
 import { damage, damaged } from "../arbitraries/bytes.js";
 import { sessionEntry } from "../arbitraries/entries.js";
@@ -23,8 +23,8 @@ describe("the prefix of an entry", () => {
   /** What a head says, in the words of the line. */
   function told(head: EntryHead): unknown {
     const { time, id, parentId, ...rest } = head;
-    const parent = parentId === null ? null : entryIdOf(parentId);
-    return { ...rest, id: entryIdOf(id), parentId: parent, timestamp: printTimestamp(time) };
+    const parent = parentId === null ? null : toEntryId(parentId);
+    return { ...rest, id: toEntryId(id), parentId: parent, timestamp: printTimestamp(time) };
   }
 
   interface Line {
@@ -293,8 +293,8 @@ describe("prefixes of a run of lines", () => {
   });
 
   function told({ id, parentId, time }: EntryPrefix): unknown {
-    const parent = parentId === null ? null : entryIdOf(parentId);
-    return { id: entryIdOf(id), parentId: parent, timestamp: printTimestamp(time) };
+    const parent = parentId === null ? null : toEntryId(parentId);
+    return { id: toEntryId(id), parentId: parent, timestamp: printTimestamp(time) };
   }
 
   test("end with their bytes, wherever a line is cut", () => {
@@ -317,8 +317,8 @@ describe("keys of ids", () => {
   test("entryIdOf inverts entryKeyOf for any id, and only eight lower-case hexadecimal digits are a number", () => {
     fc.assert(
       fc.property(fc.oneof(hexId, nearlyHex, fc.string()), (id) => {
-        const key = entryKeyOf(id);
-        expect(entryIdOf(key)).toBe(id);
+        const key = toEntryKey(id);
+        expect(toEntryId(key)).toBe(id);
         expect(typeof key === "number").toBe(/^[0-9a-f]{8}$/.test(id));
       }),
     );
@@ -327,7 +327,7 @@ describe("keys of ids", () => {
   test("every 32-bit number is the key of one id", () => {
     fc.assert(
       fc.property(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), (key) => {
-        expect(entryKeyOf(entryIdOf(key))).toBe(key);
+        expect(toEntryKey(toEntryId(key))).toBe(key);
       }),
     );
   });

@@ -8,8 +8,8 @@ import {
   matchTexts,
   parseQuery,
   type SearchPhrase,
+  textWords,
   type Word,
-  wordsOf,
 } from "../../src/log/search-words.js";
 import { rounds } from "../support/rounds.js";
 
@@ -65,7 +65,7 @@ describe("words", () => {
         fc.pre(!(text.includes("\uff9e") && /[\u0301\u0323\u0338\u0e49]/.test(text)));
         const forms = [text, text.normalize("NFKC")];
         fc.pre(!forms.some((each) => longWord.test(each) || /\p{M}{30}/u.test(each)));
-        expect(shown(wordsOf(text))).toBe(shown(plainWords(text)));
+        expect(shown(textWords(text))).toBe(shown(plainWords(text)));
       }),
       { numRuns: rounds(5, 25), examples: [[["ﷺ", "a", "\u0323"], 0]] },
     );
@@ -112,7 +112,7 @@ describe("phrases", () => {
       fc.property(text, query, (source, asked) => {
         const [phrase] = parseQuery(asked);
         fc.pre(phrase !== undefined);
-        const expected = plainPlace([...wordsOf(source)], phrase);
+        const expected = plainPlace([...textWords(source)], phrase);
         if (expected !== undefined) count++;
         const found = matchTexts([source], [phrase]);
         expect(found && { start: found.start, end: found.end }).toEqual(expected);
@@ -150,7 +150,7 @@ describe("phrases", () => {
       fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
         const source = parts.join("");
         const expected = Array.from(source.matchAll(/"([^"]*)("?)|[^\s"]+/g), ([raw, quoted, end]) => ({
-          words: [...wordsOf(quoted ?? raw)],
+          words: [...textWords(quoted ?? raw)],
           isWhole: end === '"',
         })).filter(({ words }) => words.length > 0);
         expect(parseQuery(source)).toEqual(expected);

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { agreesWith, extensionOf, type Media, mediaTypeOfName } from "sessile/media";
+import { agreesWith, type Media, mediaTypeExtension, mediaTypeOfName } from "sessile/media";
 import { describe, expect, it, test } from "vitest";
 import { madeImage } from "../arbitraries/media.js";
 
@@ -19,7 +19,7 @@ const textTypes = [
 const known = fc.constantFrom(...sniffed, ...textTypes);
 const text: Media = { kind: "text", mediaType: "text/plain" };
 
-describe("extensionOf", () => {
+describe("mediaTypeExtension", () => {
   test.each([
     ["image/png", "png"],
     ["image/jpeg", "jpg"],
@@ -35,14 +35,14 @@ describe("extensionOf", () => {
     ["__proto__", undefined],
     ["", undefined],
   ])("gives for %j %j", (mediaType, extension) => {
-    expect(extensionOf(mediaType)).toBe(extension);
+    expect(mediaTypeExtension(mediaType)).toBe(extension);
   });
 
   // @covers R62
   it("gives an extension that claims the type again", () => {
     fc.assert(
       fc.property(known, fc.string(), (mediaType, stem) => {
-        const extension = extensionOf(mediaType);
+        const extension = mediaTypeExtension(mediaType);
         expect(extension).toMatch(/^[a-z]{2,4}$/);
         expect(mediaTypeOfName(`${stem}a.${extension}`)).toBe(mediaType);
       }),
@@ -52,7 +52,7 @@ describe("extensionOf", () => {
   it("gives undefined or an extension for any text, and nothing that leads elsewhere", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: "binary" }), known), (mediaType) => {
-        expect(extensionOf(mediaType) ?? "none").toMatch(/^[a-z]+$/);
+        expect(mediaTypeExtension(mediaType) ?? "none").toMatch(/^[a-z]+$/);
       }),
     );
   });

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { assistantMessage, contextOf, project, type Target, toolResult, userMessage } from "sessile";
+import { assistantMessage, contextFrom, project, type Target, toolResult, userMessage } from "sessile";
 import { aiSdkMessages } from "sessile/ai-sdk";
 import { anthropicMessages } from "sessile/anthropic";
 import { bedrockConverse } from "sessile/bedrock";
@@ -259,14 +259,14 @@ describe("the modules", () => {
           { type: "thinking", thinking, thinkingSignature },
           { type: "text", text: "Yes." },
         );
-      const context = contextOf([
+      const context = contextFrom([
         userMessage("a"),
         said("earlier"),
         userMessage("b"),
         said("now"),
         userMessage("c"),
       ]);
-      const open = contextOf([userMessage("a"), said("earlier"), userMessage("b"), said("now")]);
+      const open = contextFrom([userMessage("a"), said("earlier"), userMessage("b"), said("now")]);
       const ended = await project<object>(context, target);
       const { value, byPolicy, losses } = await project<object>(open, target);
       const thoughts = [ended.value, value].map((one) => JSON.stringify(one).match(/earlier|now/g) ?? []);
@@ -297,7 +297,7 @@ describe("the modules", () => {
           } as never,
           { model, dialect: "openrouter" },
         );
-      const context = contextOf([userMessage("a"), said("earlier"), userMessage("b"), said("now")]);
+      const context = contextFrom([userMessage("a"), said("earlier"), userMessage("b"), said("now")]);
       const { value, byPolicy } = await project<object>(context, target);
       const words = JSON.stringify(value).match(/earlier|now|Yes/g);
       return [words?.join(" "), new Set(byPolicy.map(({ code }) => code))];
@@ -318,7 +318,7 @@ describe("the modules", () => {
         assistantMessage(target.model as never, call),
         toolResult(call, "b"),
       ];
-      const { value } = await project(contextOf(messages), target);
+      const { value } = await project(contextFrom(messages), target);
       return /"(?:id|toolCallId)":"([^"]+)"/.exec(JSON.stringify(value))?.[1] ?? "";
     };
     const chat = (model: string, dialect: OpenaiChatDialectName) => openaiChat({ model, dialect });
@@ -354,7 +354,7 @@ describe("the modules", () => {
     const data =
       "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     const image = { type: "image", data, mimeType: "image/png" } as const;
-    const context = contextOf([{ role: "user", content: [image, image, image], timestamp: 1 }]);
+    const context = contextFrom([{ role: "user", content: [image, image, image], timestamp: 1 }]);
     const count = async (model: string) => {
       const { value, losses } = await project(context, anthropicMessages({ model, profile }));
       const images = JSON.stringify(value).match(/"type":"image"/g) ?? [];

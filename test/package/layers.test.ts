@@ -90,7 +90,7 @@ describe("checkLayers", () => {
   });
 
   it.each([
-    ["src/session/tree.ts", `import { contextOf } from "../content/index.js";`],
+    ["src/session/tree.ts", `import { contextFrom } from "../content/index.js";`],
     ["src/session/tree.ts", `import { utf8 } from "../core/utf8.js";`],
     ["src/session/tree.ts", `import { walk } from "./walk.js";`],
     ["src/session/tree/session-tree.ts", `import { keys } from "../format/keys.js"; import "./rows.js";`],

@@ -1,11 +1,11 @@
 import {
   assistantMessage,
+  blockResource,
   type Context,
   type ContextMessage,
   type LinkResource,
   memorySessionStore,
   project,
-  resourceOf,
   type StoredResource,
   toolResult,
   userMessage,
@@ -19,7 +19,7 @@ import {
   resourceObservation,
 } from "sessile/attachments";
 import { describe, expect, test } from "vitest";
-import { type ProjectionContext, reportOf } from "../../src/providers/attachment-state.js";
+import { type ProjectionContext, workReport } from "../../src/providers/attachment-state.js";
 import { resolveAttachments } from "../../src/providers/attachments.js";
 import { LossList } from "../../src/providers/losses.js";
 import type { PendingAttachment } from "../../src/providers/request.js";
@@ -42,7 +42,7 @@ function draftsOf({ items }: Context, dropped: readonly number[] = []): readonly
   return items.flatMap(({ entryId, message }, item) => {
     if (dropped.includes(item) || !("content" in message) || typeof message.content === "string") return [];
     return [...message.content].flatMap((block, at): PendingAttachment[] => {
-      if (block.type !== "image" && resourceOf(block) === undefined) return [];
+      if (block.type !== "image" && blockResource(block) === undefined) return [];
       return [{ type: "attachment", place: "user", origin: { entryId, item, block: at }, text: "" }];
     });
   });
@@ -61,7 +61,7 @@ async function attached(
     options,
   );
   return {
-    sent: states.map(reportOf).map(({ entryId, sent, reason }) => `${entryId} ${sent} ${reason}`),
+    sent: states.map(workReport).map(({ entryId, sent, reason }) => `${entryId} ${sent} ${reason}`),
     texts: states.map(({ draft }) => draft.text),
     losses: losses.inOrder().map(({ code, by, entryId }) => `${code} ${by} ${entryId}`),
     unplacedViews,

@@ -1,6 +1,6 @@
 import {
   assistantMessage,
-  contextOf,
+  contextFrom,
   type ImageBlock,
   project,
   type Target,
@@ -28,7 +28,7 @@ const screen = stored(shot, { resourceId: "res_0000000000000002", name: "screen.
 const paper = stored(pdf, { resourceId: "res_0000000000000003", mediaType: "application/pdf", kind: "file" });
 const call = { type: "toolCall", id: "call_1abc", name: "look", arguments: {} } as const;
 const image: ImageBlock = { type: "image", data: base64(inline), mimeType: "image/png" };
-const context = contextOf([
+const context = contextFrom([
   userMessage("what is this?", photo),
   assistantMessage({ provider: "elsewhere", model: "m" }, "let me look", call),
   toolResult(call, "here", screen),
@@ -98,7 +98,7 @@ describe("a model that reads no images", () => {
 
   test("gets a PDF from a server that reads it for the model, and its description elsewhere", async () => {
     const has = async (target: Target<unknown>) => {
-      const { value } = await project(contextOf([userMessage("read", paper)]), target, options);
+      const { value } = await project(contextFrom([userMessage("read", paper)]), target, options);
       return written(value).includes(base64(pdf));
     };
     expect(await has(openaiChat({ model: "deepseek/deepseek-r1", dialect: "openrouter" }))).toBe(true);

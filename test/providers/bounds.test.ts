@@ -1,7 +1,7 @@
 import type { ImageBounds } from "sessile";
 import { checkLimits, type LimitRow } from "sessile/limits";
 import { describe, expect, test } from "vitest";
-import { boundsOf } from "../../src/providers/enforce-limits.js";
+import { violationBounds } from "../../src/providers/enforce-limits.js";
 import { row } from "./samples.js";
 
 const item = (of: Omit<Parameters<typeof row>[0], "scope">) =>
@@ -10,7 +10,7 @@ const gif = { mediaType: "image/gif", size: 3000, width: 900, height: 800, anima
 
 /** What a large GIF has to become to keep limits. */
 function bounds(...rows: readonly LimitRow[]): ImageBounds | undefined {
-  return boundsOf(checkLimits([gif], { name: "test", transports: ["only"], rows }));
+  return violationBounds(checkLimits([gif], { name: "test", transports: ["only"], rows }));
 }
 
 const side = (value: number) => item({ rule: "imageSide", value, unit: "pixels" });

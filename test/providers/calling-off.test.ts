@@ -1,4 +1,4 @@
-import { contextOf, project, userMessage } from "sessile";
+import { contextFrom, project, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
 import { image, png } from "../attachments/samples.js";
 import { plainTarget, stored } from "./samples.js";
@@ -12,14 +12,14 @@ describe("project", () => {
       },
     });
     const signal = AbortSignal.abort(reason);
-    await expect(project(contextOf([userMessage("hi")]), target, { signal })).rejects.toBe(reason);
+    await expect(project(contextFrom([userMessage("hi")]), target, { signal })).rejects.toBe(reason);
   });
 
   test("takes an absent clock for its own", async () => {
     const target = plainTarget({ accepts: { user: ["image/png"], toolResult: [], references: ["file"] } });
     const references = { get: () => ({ kind: "file", id: "f", expiresAt: 1 }) } as const;
     const options: object = { references, now: undefined };
-    const { attachments } = await project(contextOf([userMessage(stored(png()))]), target, options);
+    const { attachments } = await project(contextFrom([userMessage(stored(png()))]), target, options);
     expect(attachments).toMatchObject([{ sent: "descriptor", reason: "missing" }]);
   });
 
@@ -28,13 +28,13 @@ describe("project", () => {
     const fails = () => {
       throw error;
     };
-    const context = contextOf([userMessage(stored(png()))]);
+    const context = contextFrom([userMessage(stored(png()))]);
     await expect(project(context, plainTarget(), { [name]: fails })).rejects.toBe(error);
   });
 
   test("has a loss of a view of what the request does not hold, where the view stands", async () => {
     const views = [{ entryId: "v0", resourceId: "res_ffffffffffffffff", item: 0 }];
-    const { losses } = await project({ ...contextOf([userMessage("hi")]), views }, plainTarget());
+    const { losses } = await project({ ...contextFrom([userMessage("hi")]), views }, plainTarget());
     expect(losses).toMatchObject([
       { code: "unplaced", by: "history", entryId: "v0", resourceId: "res_ffffffffffffffff" },
     ]);
@@ -46,7 +46,7 @@ describe("project", () => {
       resourceId: image(at).resourceId,
       item: 0,
     }));
-    const { losses } = await project({ ...contextOf([userMessage("hi")]), views }, plainTarget());
+    const { losses } = await project({ ...contextFrom([userMessage("hi")]), views }, plainTarget());
     expect(losses).toHaveLength(views.length);
     expect(losses.at(-1)).toMatchObject({ code: "unplaced", entryId: "v199999" });
   });

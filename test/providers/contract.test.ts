@@ -3,7 +3,7 @@ import {
   assistantMessage,
   type ContextMessage,
   compareContracts,
-  contextOf,
+  contextFrom,
   type PromptContract,
   project,
   promptContract,
@@ -20,7 +20,7 @@ const options = { version: "1", model: "m" };
 
 async function contract(messages: readonly ContextMessage[], more: object = {}): Promise<PromptContract> {
   const picture = png();
-  const projection = await project(contextOf(messages), plainTarget(), { blobs: storeOf(picture) });
+  const projection = await project(contextFrom(messages), plainTarget(), { blobs: storeOf(picture) });
   return promptContract(projection, { ...options, ...more });
 }
 
@@ -66,7 +66,7 @@ describe("promptContract", () => {
     const shot = stored(png());
     const [first, again] = [await contract([userMessage(shot)]), await contract([userMessage(shot)])];
     expect(again).toEqual(first);
-    const missing = await project(contextOf([userMessage(shot)]), plainTarget());
+    const missing = await project(contextFrom([userMessage(shot)]), plainTarget());
     expect(promptContract(missing, options).turns).not.toEqual(first.turns);
   });
 
@@ -74,7 +74,7 @@ describe("promptContract", () => {
     const target = plainTarget({ accepts: { user: ["image/png"], toolResult: [], references: ["file"] } });
     const turnsOf = async (id: string, expiresAt?: number) => {
       const reference = { kind: "file", id, ...(expiresAt === undefined ? {} : { expiresAt }) } as const;
-      const projection = await project(contextOf([userMessage(stored(png()))]), target, {
+      const projection = await project(contextFrom([userMessage(stored(png()))]), target, {
         references: { get: () => reference },
         now: () => 0,
       });
@@ -90,7 +90,7 @@ describe("promptContract", () => {
     const target = plainTarget({ accepts: { user: ["image/png"], toolResult: [] } });
     const bmp = Uint8Array.of(0x42, 0x4d, 0, 1, 2);
     const sent = async (made: Uint8Array) => {
-      const context = contextOf([userMessage(stored(bmp, { mediaType: "image/bmp" }))]);
+      const context = contextFrom([userMessage(stored(bmp, { mediaType: "image/bmp" }))]);
       const projection = await project(context, target, { blobs: storeOf(bmp), resize: () => made });
       return promptContract(projection, options).turns;
     };

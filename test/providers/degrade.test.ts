@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { contextOf, project, type ResizeImage, type StoredResource, userMessage } from "sessile";
+import { contextFrom, project, type ResizeImage, type StoredResource, userMessage } from "sessile";
 import { replayAlways } from "sessile/attachments";
 import { checkLimits, type LimitRow, type LimitViolation, limitProfiles } from "sessile/limits";
 import { describe, expect, test } from "vitest";
@@ -93,7 +93,7 @@ describe("keepLimits, of documents that go as text", () => {
   );
   const sentWith = async (bytes: number) => {
     const [oldest, middle, newest] = notes as [StoredResource, StoredResource, StoredResource];
-    const context = contextOf([userMessage(oldest, middle), userMessage(newest, oldest)]);
+    const context = contextFrom([userMessage(oldest, middle), userMessage(newest, oldest)]);
     const target = limitedTarget(body(reserve + bytes));
     const texts = storeOf(...[4000, 3000, 2000].map((size, at) => bytesOf(`${at}`.repeat(size))));
     return await project(context, target, { blobs: texts, replay: replayAlways });

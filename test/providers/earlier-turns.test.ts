@@ -3,7 +3,7 @@ import {
   assistantMessage,
   type BlobRef,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   digest,
   type LinkResource,
   memoryBlobStore,
@@ -140,7 +140,7 @@ describe.each(checkedTargets)("$name", ({ target, breaches, makers, name }) => {
                 ]
               : [userMessage("look", ...attached), says("ok")];
           });
-          const context = contextOf([...messages, userMessage("and now?")]);
+          const context = contextFrom([...messages, userMessage("and now?")]);
           const { value, losses, attachments } = await project(context, target, { blobs, viewTool });
           expect(losses).toEqual([]);
           expect(breaches(value)).toEqual([]);
@@ -165,7 +165,7 @@ describe.each(checkedTargets)("$name", ({ target, breaches, makers, name }) => {
       userMessage("and now?"),
     ];
     const text = async (viewTool: boolean) =>
-      written((await project(contextOf(messages), target, { blobs, viewTool })).value);
+      written((await project(contextFrom(messages), target, { blobs, viewTool })).value);
     expect(await text(false)).not.toMatch(/\bview\b|to see it/i);
     const invited = [...(await text(true)).matchAll(/\bview (\w+)/gi)].map(([, id = ""]) => id);
     const shown = isLatest ? [] : kinds.filter((one) => !isRefused(one)).map(({ resourceId }) => resourceId);

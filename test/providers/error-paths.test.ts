@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { pathsIn, rejectionOf } from "../../src/providers/rejection.js";
+import { pathsIn, toRejection } from "../../src/providers/rejection.js";
 
 const roots = ["messages", "input", "contents", "system"];
-const keysIn = (error: unknown) => pathsIn(rejectionOf(error).texts, roots).map(({ keys }) => keys);
+const keysIn = (error: unknown) => pathsIn(toRejection(error).texts, roots).map(({ keys }) => keys);
 
 describe("pathsIn", () => {
   // As providers write them; stored copies of all pages read 2026-11-21.

@@ -7,7 +7,7 @@ import type { ContentBlock } from "@aws-sdk/client-bedrock-runtime";
 import type { Part } from "@google/genai";
 import {
   type AssistantMessage,
-  contextOf,
+  contextFrom,
   project,
   type Target,
   toolCalls,
@@ -296,7 +296,7 @@ const written = (value: unknown) =>
 /** What a caller says after a reply: the results of its calls, and the next question. */
 function asked(message: AssistantMessage) {
   const results = toolCalls(message).map((one) => toolResult(one, "done"));
-  return contextOf([userMessage("one"), message, ...results, userMessage("two")]);
+  return contextFrom([userMessage("one"), message, ...results, userMessage("two")]);
 }
 
 describe.each(providers)(

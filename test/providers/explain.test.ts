@@ -1,7 +1,7 @@
 import {
   assistantMessage,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   memorySessionStore,
   type NeutralRequest,
   type Part,
@@ -67,7 +67,7 @@ const history: readonly ContextMessage[] = [
 ];
 
 async function explained(error: unknown, messages = history) {
-  const { explain } = await project(contextOf(messages), target, options);
+  const { explain } = await project(contextFrom(messages), target, options);
   return explain(error);
 }
 
@@ -299,7 +299,7 @@ describe("explain, its drafts", () => {
 
 describe("explain", () => {
   test("looks at what was projected, whatever became of the value since", async () => {
-    const { explain, value } = await project(contextOf(history), target, options);
+    const { explain, value } = await project(contextFrom(history), target, options);
     value.messages[0]?.content.splice(0);
     expect(explain(refusal("messages.0.content.2: bad image"))).toMatchObject(place("m1", 1));
   });

@@ -1,6 +1,6 @@
 import {
   assistantMessage,
-  contextOf,
+  contextFrom,
   type ImageBlock,
   project,
   type Target,
@@ -62,7 +62,7 @@ const named: readonly ((model: string) => AnyTarget)[] = [
 ];
 
 const transcripts: readonly AnyTarget[] = [
-  codexExec({ pathOf: () => undefined, history: "transcript" }),
+  codexExec({ imagePath: () => undefined, history: "transcript" }),
   acpPrompt({ history: "transcript" }),
   claudeAgentMessages({ history: "transcript" }),
   mcpContent(),
@@ -76,7 +76,7 @@ describe.each(["a-", "[", "\\[user", "\u200b[", " ", "\n", "\v"])(
         const call = { type: "toolCall", id: hostile, name: hostile, arguments: { hostile } } as const;
         const maker = { provider: hostile, model: hostile };
         const linked = { ...image(1), name: hostile, mediaType: hostile };
-        const context = contextOf([
+        const context = contextFrom([
           userMessage(hostile, linked),
           assistantMessage(maker, hostile, call),
           toolResult(call, hostile, linked),
@@ -94,7 +94,7 @@ describe.each(pieces)("takes time in proportion to a text of %j:", (piece) => {
   test("the name of a model", async () => {
     const work = async (model: string) => {
       const said = assistantMessage({ provider: "anthropic", model }, "yes");
-      const context = contextOf([userMessage("hi"), said, userMessage("go")]);
+      const context = contextFrom([userMessage("hi"), said, userMessage("go")]);
       for (const targetOf of named) await project(context, targetOf(model));
     };
     expect(await exponentOfAsync(sizes, text, work)).toBeLessThan(maxExponent);
@@ -104,7 +104,7 @@ describe.each(pieces)("takes time in proportion to a text of %j:", (piece) => {
     const work = (mimeType: string) => {
       const block: ImageBlock = { type: "image", data: "AAAA", mimeType };
       return project(
-        contextOf([{ ...userMessage("see"), content: [block] }]),
+        contextFrom([{ ...userMessage("see"), content: [block] }]),
         anthropicMessages({ model: "m" }),
       );
     };
@@ -112,7 +112,7 @@ describe.each(pieces)("takes time in proportion to a text of %j:", (piece) => {
   });
 
   test("what a provider says when it refuses", async () => {
-    const projection = await project(contextOf([userMessage("hi")]), anthropicMessages({ model: "m" }));
+    const projection = await project(contextFrom([userMessage("hi")]), anthropicMessages({ model: "m" }));
     const explain = (message: string) => projection.explain({ status: 400, message });
     expect(exponentOf(sizes, text, explain)).toBeLessThan(maxExponent);
     expect(exponentOf(sizes, text, (of) => isContextOverflow(new Error(of)))).toBeLessThan(maxExponent);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import {
   type AttachmentState,
   type ProjectionContext,
-  reportOf,
+  workReport,
 } from "../../src/providers/attachment-state.js";
 import { loadMedia } from "../../src/providers/load-media.js";
 import { LossList } from "../../src/providers/losses.js";
@@ -21,7 +21,7 @@ async function hydrated(works: readonly AttachmentState[], more: Partial<Project
   const losses = new LossList();
   await loadMedia(works, attaching({ losses, ...more }));
   return {
-    sent: works.map((one) => `${reportOf(one).sent} ${one.reason}`),
+    sent: works.map((one) => `${workReport(one).sent} ${one.reason}`),
     texts: works.map(({ draft }) => draft.text),
     media: works.map(({ draft }) => draft.media),
     losses: losses.inOrder(),

@@ -1,7 +1,7 @@
 import {
   assistantMessage,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   type NeutralRequest,
   project,
   type Target,
@@ -32,7 +32,7 @@ const bash = (command: string, hidden = false): ContextMessage => ({
 const system: ContextMessage = { role: "system", content: "Be brief.", timestamp: 1 };
 
 async function latestOf(...messages: readonly ContextMessage[]) {
-  const { value, losses, byPolicy, warnings } = await project(contextOf(messages), target);
+  const { value, losses, byPolicy, warnings } = await project(contextFrom(messages), target);
   const texts = value.turns.flatMap(({ parts }) => parts.map((part) => ("text" in part ? part.text : "")));
   return {
     system: value.system,

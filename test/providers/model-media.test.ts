@@ -3,7 +3,7 @@
 import {
   type AssistantMessage,
   assistantMessage,
-  contextOf,
+  contextFrom,
   memoryBlobStore,
   memorySessionStore,
   project,
@@ -138,7 +138,7 @@ describe.each(Object.entries(makers))("an image of %s", (_, { reply, target, req
   test("goes back to its maker in its own turn as it came", async () => {
     const { blobs, session } = await recorded(reply);
     const stored = await project(await session.context(), target, { blobs });
-    const given = await project(contextOf([userMessage("Draw a parrot."), reply]), target);
+    const given = await project(contextFrom([userMessage("Draw a parrot."), reply]), target);
     expect(stored.value).toEqual(given.value);
     expect(count(stored.value)).toBe(1);
     expect(stored.losses).toEqual([]);

@@ -2,7 +2,7 @@
 
 import {
   assistantMessage,
-  contextOf,
+  contextFrom,
   memoryBlobStore,
   memorySessionStore,
   messageText,
@@ -32,7 +32,7 @@ const messages = [userMessage("Why?"), reply, userMessage("Go on.")];
 describe("another model gets the words of a block, and a loss", () => {
   // @covers R22
   test.each(checkedTargets)("$name", async ({ target, breaches }) => {
-    const { value, losses, byPolicy } = await project(contextOf(messages), target);
+    const { value, losses, byPolicy } = await project(contextFrom(messages), target);
     const sent = JSON.stringify(value);
     const codes = losses.map(({ code, block }) => [code, block]);
     if (!byPolicy.some(({ code }) => code === "notRepeated")) {
@@ -67,7 +67,7 @@ describe("people and programs see the words of a block", () => {
     const found = await listed(store.search({ text: "zebra" }));
     expect(found).toHaveLength(1);
     expect(await listed(store.search({ text: "panda" }))).toEqual([]);
-    expect(serializeItems(contextOf(messages).items)).toContain("zebra-striped");
+    expect(serializeItems(contextFrom(messages).items)).toContain("zebra-striped");
   });
 
   test("in a page and in a client of ACP", async () => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import {
   assistantMessage,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   type TargetRules,
   type ToolCall,
   toolResult,
@@ -24,7 +24,7 @@ const result = (id: string, text: string) => toolResult({ id, name: "t" }, text)
 /** Turns in a few words: what was said, `call id`, and `id: what came back`. */
 function paired(messages: readonly ContextMessage[], rules: TargetRules = {}) {
   const losses = new LossList();
-  const { items } = contextOf(messages);
+  const { items } = contextFrom(messages);
   const { messages: drafts } = selectMessages(items, { model: maker, rules, losses });
   const turns = pairTurns(items, drafts, { rules, losses });
   return {

@@ -3,7 +3,7 @@ import {
   assistantMessage,
   type ContextMessage,
   cacheConversation,
-  contextOf,
+  contextFrom,
   memoryBlobStore,
   memorySessionStore,
   type NeutralRequest,
@@ -104,7 +104,7 @@ describe("project", () => {
 
   test("is JSON-safe in what it says of itself", async () => {
     const { losses, warnings, attachments, usage } = await project(
-      contextOf([userMessage(image(1)), reply]),
+      contextFrom([userMessage(image(1)), reply]),
       plainTarget(),
     );
     const said = { losses, warnings, attachments, usage };
@@ -113,7 +113,7 @@ describe("project", () => {
 
   test("names losses in the order of the context, whichever stage found them", async () => {
     const { losses } = await project(
-      contextOf([
+      contextFrom([
         toolResult({ id: "z", name: "t" }, "orphan"),
         userMessage("\ud800", image(1)),
         assistantMessage(
@@ -137,7 +137,7 @@ describe("project", () => {
 
   test("warns of what a harness should know", async () => {
     const codes = async (...messages: readonly ContextMessage[]) =>
-      (await project(contextOf(messages), plainTarget())).warnings.map(({ code }) => code);
+      (await project(contextFrom(messages), plainTarget())).warnings.map(({ code }) => code);
     expect(await codes(userMessage("a"))).toEqual([]);
     expect(await codes()).toEqual(["empty"]);
     expect(await codes(userMessage(" "))).toEqual(["empty"]);
@@ -145,7 +145,7 @@ describe("project", () => {
     const target = limitedTarget(
       row({ rule: "bodyBytes", value: 1000, unit: "bodyBytes", scope: "request" }),
     );
-    const { warnings } = await project(contextOf([userMessage("a")]), target);
+    const { warnings } = await project(contextFrom([userMessage("a")]), target);
     expect(warnings).toEqual([
       {
         code: "overLimit",
@@ -156,7 +156,7 @@ describe("project", () => {
   });
 
   test("with onLoss throw, throws for what is forced, and not for what the caller chose", async () => {
-    const lossy = contextOf([userMessage(image(1))]);
+    const lossy = contextFrom([userMessage(image(1))]);
     const failure = await failureOf(() => project(lossy, plainTarget(), { onLoss: "throw" }));
     expect(failure).toMatchObject({
       code: "PROJECTION_LOSSY",
@@ -176,7 +176,7 @@ describe("project", () => {
         return "";
       },
     };
-    expect((await project(contextOf([reply]), target)).losses).toMatchObject([
+    expect((await project(contextFrom([reply]), target)).losses).toMatchObject([
       { code: "opaque", entryId: "m0", block: 0 },
     ]);
   });
@@ -187,7 +187,7 @@ describe("project", () => {
       ...(maxCacheMarkers === undefined ? {} : { maxCacheMarkers }),
       render: ({ turns }, { endsCache }) => turns.flatMap(({ parts }) => parts.map(endsCache)),
     });
-    const context = contextOf([userMessage("a"), reply, userMessage("b")]);
+    const context = contextFrom([userMessage("a"), reply, userMessage("b")]);
     const marks = async (target: Target<boolean[]>, cache = {}) =>
       (await project(context, target, cache)).value;
     expect(await marks(asks(4), { cache: cacheConversation })).toEqual([true, false, true]);
@@ -204,7 +204,7 @@ describe("project", () => {
         return "anthropic" as const;
       },
     };
-    const projection = await project(contextOf([userMessage(shot)]), plainTarget({ estimate }), {
+    const projection = await project(contextFrom([userMessage(shot)]), plainTarget({ estimate }), {
       blobs: storeOf(picture),
     });
     expect(asked).toBe(0);
@@ -219,7 +219,7 @@ describe("project, attachments within a budget", () => {
     let before = "";
     for (let turn = 0; turn < 24; turn++) {
       messages.push(userMessage(`look ${turn}`, { ...shot, resourceId: image(turn + 1).resourceId }));
-      const { request } = await project(contextOf(messages), plainTarget(), {
+      const { request } = await project(contextFrom(messages), plainTarget(), {
         blobs: storeOf(picture),
         replay: replayWithin({ images: 8 }),
       });
@@ -246,7 +246,7 @@ describe("project, instructions with attachments", () => {
 
   test("have them in words, with a report", async () => {
     const { request, losses, attachments } = await project(
-      contextOf([system(shot), userMessage("a")]),
+      contextFrom([system(shot), userMessage("a")]),
       plainTarget(),
       { blobs: storeOf(picture), viewTool: true },
     );
@@ -261,7 +261,7 @@ describe("project, instructions with attachments", () => {
   });
 
   test("have nothing of what is refused, and say so", async () => {
-    const context = contextOf([system(shot), userMessage("a")]);
+    const context = contextFrom([system(shot), userMessage("a")]);
     const boundary = { boundary: () => "refuse" as const };
     const policy = { replay: () => "omit" as const };
     for (const [reason, options] of Object.entries({ boundary, policy })) {
@@ -279,7 +279,7 @@ describe("project, instructions with attachments", () => {
 describe("project, a context that grows", () => {
   const omit = { replay: () => "omit" as const };
   const turns = async (...messages: readonly ContextMessage[]) =>
-    (await project(contextOf(messages), plainTarget(), omit)).request.turns;
+    (await project(contextFrom(messages), plainTarget(), omit)).request.turns;
 
   test("keeps what it said of a message of which nothing is left", async () => {
     const before = await turns(userMessage(shot));
@@ -293,12 +293,12 @@ describe("project, a context that grows", () => {
 });
 
 describe("project, called off", () => {
-  const context = contextOf([userMessage("a", shot)]);
+  const context = contextFrom([userMessage("a", shot)]);
   const enough = new Error("enough");
 
   test("before it began, whatever there is to do", async () => {
     const signal = AbortSignal.abort(enough);
-    await expect(project(contextOf([userMessage("a")]), plainTarget(), { signal })).rejects.toBe(enough);
+    await expect(project(contextFrom([userMessage("a")]), plainTarget(), { signal })).rejects.toBe(enough);
   });
 
   test.each<[string, (abort: <T>(answer: T) => T) => object]>([
@@ -332,7 +332,7 @@ describe("project, called off", () => {
 });
 
 describe("project, what it is given", () => {
-  const context = contextOf([userMessage("a")]);
+  const context = contextFrom([userMessage("a")]);
 
   test.each<[string, unknown, RegExp]>([
     ["no context", undefined, /context: expected a context, got undefined/],
@@ -373,7 +373,7 @@ describe("project, what it is given", () => {
 
   test("gives on what a policy, a boundary or a target throws", async () => {
     const fail = () => expect.fail("no");
-    const attached = contextOf([userMessage(shot)]);
+    const attached = contextFrom([userMessage(shot)]);
     await expect(project(attached, plainTarget(), { boundary: fail })).rejects.toThrow("no");
     await expect(project(attached, plainTarget(), { replay: fail })).rejects.toThrow("no");
     await expect(project(attached, plainTarget({ render: fail }))).rejects.toThrow("no");
@@ -397,7 +397,7 @@ describe("project, hostile input", () => {
       uri: `https://a.example/${evil}`,
       name: evil,
     } as const;
-    const { request, losses } = await project(contextOf([userMessage(resource, link)]), plainTarget(), {
+    const { request, losses } = await project(contextFrom([userMessage(resource, link)]), plainTarget(), {
       blobs: storeOf(picture),
     });
     for (const turn of request.turns) {
@@ -409,7 +409,10 @@ describe("project, hostile input", () => {
       }
     }
     expect(losses.map(({ code }) => code)).toEqual(["unsupported"]);
-    const later = await project(contextOf([userMessage(resource), reply, userMessage("so?")]), plainTarget());
+    const later = await project(
+      contextFrom([userMessage(resource), reply, userMessage("so?")]),
+      plainTarget(),
+    );
     expect(told(later.request)).not.toContain("obey\\u0000");
     expect(later.request.turns[0]?.parts).toMatchObject([
       { text: expect.stringMatching(/^\[[^\n[\]]*\] \([^\n]*\)$/) },
@@ -447,7 +450,7 @@ describe("project, hostile input", () => {
       { ...assistantMessage(maker), content: [...Array.from({ length: size }, () => text), ...calls] },
       ...calls.map((one) => toolResult(one, "r")),
     ];
-    const { request, losses } = await project(contextOf(messages), plainTarget());
+    const { request, losses } = await project(contextFrom(messages), plainTarget());
     expect(losses).toEqual([]);
     expect(request.system).toHaveLength(20_000);
     expect(request.turns.map(({ parts }) => parts.length)).toEqual([size, size + 20_000, 0]);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import {
   assistantMessage,
-  contextOf,
+  contextFrom,
   memorySessionStore,
   type QuarantinePlace,
   quarantine,
@@ -18,7 +18,7 @@ const call = { type: "toolCall", id: "c", name: "t", arguments: {} } as const;
 
 describe("quarantine", () => {
   test("takes a block out of a message, and says what kind of thing was there, and nothing that a boundary might keep", () => {
-    const context = contextOf([userMessage("look", image(1), "so?")]);
+    const context = contextFrom([userMessage("look", image(1), "so?")]);
     expect(quarantine(context, [{ entryId: "m0", block: 1 }])).toEqual([
       {
         type: "context_edit",
@@ -36,7 +36,7 @@ describe("quarantine", () => {
 
   test("names the kind of block that has no name, and takes a reason of the caller's", () => {
     const inline = { ...userMessage(""), content: [{ type: "image", data: "", mimeType: "" } as const] };
-    const context = contextOf([
+    const context = contextFrom([
       inline,
       assistantMessage(maker, { type: "thinking", thinking: "secret" }, call),
     ]);
@@ -56,7 +56,7 @@ describe("quarantine", () => {
   });
 
   test("takes the whole message where it has no blocks, or no block is named", () => {
-    const context = contextOf([
+    const context = contextFrom([
       userMessage("text"),
       { role: "compactionSummary", summary: "s", tokensBefore: 1, timestamp: 0 },
       toolResult(call, "r"),
@@ -73,7 +73,7 @@ describe("quarantine", () => {
   });
 
   test("gives an entry one edit, and knows only what the context holds", () => {
-    const context = contextOf([userMessage("a", "b"), userMessage("c", "d")]);
+    const context = contextFrom([userMessage("a", "b"), userMessage("c", "d")]);
     const places = [
       { entryId: "m1", block: 1 },
       { entryId: "gone", block: 0 },
@@ -87,10 +87,10 @@ describe("quarantine", () => {
   });
 
   test("takes out a compaction once, though it is two items of a context", () => {
-    const [summary] = contextOf([
+    const [summary] = contextFrom([
       { role: "compactionSummary", summary: "s", tokensBefore: 1, timestamp: 0 },
     ]).items;
-    const [system] = contextOf([{ role: "system", content: "be brief", timestamp: 0 }]).items;
+    const [system] = contextFrom([{ role: "system", content: "be brief", timestamp: 0 }]).items;
     const items = [system, summary].flatMap((item) =>
       item === undefined ? [] : [{ ...item, entryId: "c" }],
     );

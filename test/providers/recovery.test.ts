@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import {
   assistantMessage,
-  contextOf,
+  contextFrom,
   type Explanation,
   memorySessionStore,
   project,
@@ -92,14 +92,14 @@ describe("a refusal, its explanation and what is sent next", () => {
 
 describe("quarantine", () => {
   test("says nothing of an attachment that a boundary would be asked about", () => {
-    const context = contextOf([userMessage("Look.", first)]);
+    const context = contextFrom([userMessage("Look.", first)]);
     const drafts = JSON.stringify(quarantine(context, [{ entryId: "m0", block: 1 }]));
     expect(drafts).toContain("[image] (left out: the provider refused it)");
     expect(drafts).not.toMatch(/salaries|res_/);
   });
 
   test("leaves a message out where what stood for its block was refused as well", () => {
-    const context = contextOf([userMessage("Look.", "[text] (left out: the provider refused it)")]);
+    const context = contextFrom([userMessage("Look.", "[text] (left out: the provider refused it)")]);
     const draft = (block: number) => quarantine(context, [{ entryId: "m0", block }], "why");
     expect(draft(0)).toMatchObject([{ replacement: { content: [{ text: "[text] (left out: why)" }, {}] } }]);
     expect(draft(1)).toMatchObject([{ replacement: null }]);
@@ -108,7 +108,7 @@ describe("quarantine", () => {
 
 describe("a refusal", () => {
   const explain = async (error: unknown) => {
-    const { explain: explained } = await project(contextOf([userMessage(first)]), target, { blobs });
+    const { explain: explained } = await project(contextFrom([userMessage(first)]), target, { blobs });
     return explained(error)?.certainty;
   };
 
@@ -320,7 +320,7 @@ describe("a search for what is refused", () => {
 
   test("names what it left out, but if there is a boundary", async () => {
     const draftsWith = async (options: object) => {
-      const context = contextOf([userMessage("Look.", first)]);
+      const context = contextFrom([userMessage("Look.", first)]);
       const projection = await project(context, target, { blobs, ...options });
       return JSON.stringify(projection.explain(refusal("Could not process image"), refusalSearch())?.drafts);
     };
@@ -335,7 +335,7 @@ describe("a search for what is refused", () => {
   test("begins anew if what was accepted is refused, and takes the largest for a size", async () => {
     const files = marks(2);
     const images = files.map((one, at) => stored(one, { resourceId: `res_000000000000001${at}` }));
-    const context = contextOf(images.map((image) => userMessage(image)));
+    const context = contextFrom(images.map((image) => userMessage(image)));
     const search = refusalSearch();
     const projection = await project(context, target, { blobs: storeOf(...files), replay: replayAlways });
     expect(search.accepted(context)).toEqual([]);

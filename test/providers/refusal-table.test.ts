@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { refusalClass } from "../../src/providers/refusal-table.js";
-import { rejectionOf } from "../../src/providers/rejection.js";
+import { toRejection } from "../../src/providers/rejection.js";
 
 /** The class of a refusal, in one word or three. */
 function classOf(error: unknown, status?: number): string {
   const given = typeof error === "string" && status !== undefined ? { message: error, status } : error;
-  const found = refusalClass(rejectionOf(given));
+  const found = refusalClass(toRejection(given));
   if (found.class !== "content") return found.class;
   return [found.kind, found.guilty, found.most].filter((each) => each !== undefined).join(" ");
 }

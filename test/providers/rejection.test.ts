@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rejectionOf } from "../../src/providers/rejection.js";
+import { toRejection } from "../../src/providers/rejection.js";
 
 describe("rejectionOf", () => {
   test.each<[string, unknown, string, number | undefined]>([
@@ -30,7 +30,7 @@ describe("rejectionOf", () => {
     ["a number", 400, "", undefined],
     ["what has no words", { message: 5, status: "400" }, "", undefined],
   ])("reads %s", (_, error, message, status) => {
-    expect(rejectionOf(error)).toMatchObject({ message, status });
+    expect(toRejection(error)).toMatchObject({ message, status });
   });
 
   const thrower = () => {
@@ -52,12 +52,12 @@ describe("rejectionOf", () => {
       { message: "Could not process image", status: 400, path: [{ toString: thrower }, Symbol("a"), 1] },
     ],
   ])("reads what does not throw beside %s", (_, error) => {
-    expect(rejectionOf(error)).toMatchObject({ message: "Could not process image", status: 400 });
+    expect(toRejection(error)).toMatchObject({ message: "Could not process image", status: 400 });
   });
 
   test("reads nothing of what throws alone", () => {
     for (const error of [revoked.proxy, new Proxy({}, { get: thrower, ownKeys: thrower }), [revoked.proxy]])
-      expect(rejectionOf(error)).toMatchObject({ message: "", status: undefined });
+      expect(toRejection(error)).toMatchObject({ message: "", status: undefined });
   });
 
   test("reads a bounded part of much: no bytes, some members, some characters", () => {
@@ -69,7 +69,7 @@ describe("rejectionOf", () => {
       },
     }));
     const much = { message: "Could not process image", status: 400, data: new Uint8Array(1 << 22), errors };
-    const { message, texts } = rejectionOf(much);
+    const { message, texts } = toRejection(much);
     expect(message).toBe("Could not process image");
     expect(reads).toBeLessThan(2000);
     expect(texts.join("").length).toBeLessThan(250_000);
@@ -78,7 +78,7 @@ describe("rejectionOf", () => {
   test("ends on what holds itself", () => {
     const circle: Record<string, unknown> = {};
     circle.error = circle;
-    expect(rejectionOf(circle)).toMatchObject({ message: "", status: undefined });
+    expect(toRejection(circle)).toMatchObject({ message: "", status: undefined });
   });
 });
 
@@ -134,7 +134,7 @@ describe("a refusal that another program wraps", () => {
       },
     ],
   ])("says what is inside: %s", (_, error) => {
-    const rejection = rejectionOf(error);
+    const rejection = toRejection(error);
     expect(rejection).toMatchObject({ message, isWrapped: true });
     expect([undefined, 400]).toContain(rejection.status);
   });
@@ -149,7 +149,7 @@ describe("a refusal that another program wraps", () => {
     ],
     ["Google's client", { status: 400, message: JSON.stringify({ error: { code: 400, ...inner } }) }],
   ])("%s does not wrap", (_, error) => {
-    expect(rejectionOf(error)).toMatchObject({ message, isWrapped: false, status: 400 });
+    expect(toRejection(error)).toMatchObject({ message, isWrapped: false, status: 400 });
   });
 
   test("what is quoted of the request is no text of it", () => {
@@ -159,7 +159,7 @@ describe("a refusal that another program wraps", () => {
         detail: [{ loc: ["body", "messages", 0], msg: "no", input: "an image" }],
       }),
     });
-    expect(rejectionOf(error).texts.filter((text) => /image/.test(text) && !text.includes("input"))).toEqual(
+    expect(toRejection(error).texts.filter((text) => /image/.test(text) && !text.includes("input"))).toEqual(
       [],
     );
   });
@@ -168,8 +168,8 @@ describe("a refusal that another program wraps", () => {
     let deep: unknown = { message };
     for (let depth = 0; depth < 30; depth++)
       deep = { error: { message: JSON.stringify(deep).slice(0, 15_000) } };
-    expect(rejectionOf(deep).texts.length).toBeLessThan(200);
-    expect(rejectionOf("{".repeat(50_000)).message).toHaveLength(50_000);
+    expect(toRejection(deep).texts.length).toBeLessThan(200);
+    expect(toRejection("{".repeat(50_000)).message).toHaveLength(50_000);
   });
 
   function openRouter(raw: unknown): unknown {

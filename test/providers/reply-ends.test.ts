@@ -3,7 +3,7 @@
 import {
   type AssistantMessage,
   assistantMessage,
-  contextOf,
+  contextFrom,
   messageText,
   project,
   type Target,
@@ -14,7 +14,7 @@ import {
 import { readAiSdkReply } from "sessile/ai-sdk";
 import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/anthropic";
 import { bedrockConverse, bedrockStream, readBedrockReply } from "sessile/bedrock";
-import { costOf } from "sessile/cost";
+import { usageCost } from "sessile/cost";
 import { geminiContents, geminiStream, readGeminiReply } from "sessile/gemini";
 import {
   openaiChat,
@@ -37,13 +37,13 @@ const text = { type: "text", text: "I search." };
 describe("a reply that the provider paused", () => {
   it("goes back as it came, without a warning, and its rest continues the turn", async () => {
     const paused = reply([text, search], "pause_turn");
-    const first = await project(contextOf([userMessage("hi"), paused]), target);
+    const first = await project(contextFrom([userMessage("hi"), paused]), target);
     expect(first.value.messages.at(-1)).toEqual({ role: "assistant", content: [text, search] });
     expect([first.warnings, first.losses]).toEqual([[], []]);
     const found = { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] };
     const rest = reply([found, { type: "text", text: "It is 42." }], "end_turn");
     const { value, losses } = await project(
-      contextOf([userMessage("hi"), paused, rest, userMessage("go")]),
+      contextFrom([userMessage("hi"), paused, rest, userMessage("go")]),
       target,
     );
     expect(value.messages[1]?.content).toMatchObject([text, search, found, { text: "It is 42." }]);
@@ -66,14 +66,16 @@ describe("a call of the provider's own tool that runs in a container", () => {
   const history = [userMessage("hi"), asked, toolResult({ id: "toolu_1", name: "read" }, "a")];
 
   it("goes out with the container's id, as long as its result is to come", async () => {
-    expect((await project(contextOf(history), target)).value).toMatchObject({ container: "container_1" });
+    expect((await project(contextFrom(history), target)).value).toMatchObject({
+      container: "container_1",
+    });
     const done = reply(
       [{ type: "code_execution_tool_result", tool_use_id: code.id, content: {} }, text],
       "end_turn",
     );
-    const later = await project(contextOf([...history, done, userMessage("go")]), target);
+    const later = await project(contextFrom([...history, done, userMessage("go")]), target);
     expect(later.value).not.toHaveProperty("container");
-    const other = await project(contextOf(history), anthropicMessages({ model: "claude-sonnet-5" }));
+    const other = await project(contextFrom(history), anthropicMessages({ model: "claude-sonnet-5" }));
     expect(other.value).not.toHaveProperty("container");
   });
 });
@@ -96,7 +98,7 @@ describe("a turn that the model declined", () => {
 
   // @covers R26
   it("does not go out again to it, and a warning says so", async () => {
-    const { value, warnings, losses, byPolicy } = await project(contextOf(history), target);
+    const { value, warnings, losses, byPolicy } = await project(contextFrom(history), target);
     expect(spoken(value)).toEqual(["first", "answer", "next"]);
     expect(warnings).toMatchObject([{ code: "refused" }]);
     expect(losses).toEqual([]);
@@ -106,7 +108,7 @@ describe("a turn that the model declined", () => {
   });
 
   it("leaves a request without anything else empty", async () => {
-    const { warnings } = await project(contextOf([userMessage("forbidden"), refused]), target);
+    const { warnings } = await project(contextFrom([userMessage("forbidden"), refused]), target);
     expect(warnings.map(({ code }) => code)).toEqual(["empty", "refused"]);
   });
 
@@ -116,7 +118,7 @@ describe("a turn that the model declined", () => {
       openaiChat({ model: "gpt-5.5" }),
     ];
     for (const other of others) {
-      const { value, warnings } = await project(contextOf(history.slice(0, -1)), other);
+      const { value, warnings } = await project(contextFrom(history.slice(0, -1)), other);
       expect(spoken(value)).toEqual(["first", "answer", "forbidden", "secret"]);
       expect(warnings).toMatchObject([{ code: "refused" }]);
     }
@@ -201,7 +203,7 @@ describe("a turn that the model declined", () => {
       const message = await stream.message();
       expect(message).toMatchObject({ stopReason: "error", refused: true, content: [{ text: "Well" }] });
       const to = message.api === "openai-responses" ? openaiResponses({ model }) : openaiChat({ model });
-      const context = contextOf([userMessage("forbidden"), message, userMessage("next")]);
+      const context = contextFrom([userMessage("forbidden"), message, userMessage("next")]);
       expect(spoken((await project<object>(context, to)).value)).toEqual(["next"]);
     }
   });
@@ -237,7 +239,7 @@ describe("a signature that is none", () => {
         own as AssistantMessage,
         toolResult({ id: "c1", name: "read" }, "ok"),
       ];
-      const { value } = await project(contextOf(messages), to);
+      const { value } = await project(contextFrom(messages), to);
       const sent = JSON.stringify(value);
       expect(sent).not.toMatch(/[sS]ignature":(?:""|null|5)/);
       expect(sent).not.toContain("hm");
@@ -311,7 +313,7 @@ describe("cache writes of Bedrock with a lifetime of an hour", () => {
     const hour = read({});
     expect(hour.usage).toMatchObject({ cacheWrite: 1000, cacheWrite1h: 600 });
     const [dear, cheap] = [hour, read({ cacheDetails: [] })].map(
-      (message) => costOf(message.usage as Usage, id)?.total ?? 0,
+      (message) => usageCost(message.usage as Usage, id)?.total ?? 0,
     );
     expect((dear as number) / (cheap as number)).toBeCloseTo((0.6 * 2 + 0.4 * 1.25) / 1.25, 5);
   });

@@ -1,4 +1,4 @@
-import { assistantMessage, type ContextMessage, contextOf, toolResult, userMessage } from "sessile";
+import { assistantMessage, type ContextMessage, contextFrom, toolResult, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
 import { LossList } from "../../src/providers/losses.js";
 import type { PendingAssistantPart, PendingUserPart } from "../../src/providers/request.js";
@@ -10,7 +10,7 @@ const timestamp = 0;
 
 function select(...messages: readonly ContextMessage[]) {
   const losses = new LossList();
-  const { items } = contextOf(messages);
+  const { items } = contextFrom(messages);
   const { system, messages: drafts } = selectMessages(items, { model: maker, rules: {}, losses });
   return {
     system: system.map(brief),

@@ -1,4 +1,4 @@
-import { contextOf, project, type Target, toBody, userMessage } from "sessile";
+import { contextFrom, project, type Target, toBody, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
 import { Base64Placeholders, mediaPart, withBase64Placeholders } from "../../src/providers/media-part.js";
 import { png } from "../attachments/samples.js";
@@ -39,7 +39,7 @@ describe("withStandIns", () => {
 describe("a projection with bytes", () => {
   const bytes = png(40, 40);
   const data = Buffer.from(bytes).toString("base64");
-  const context = contextOf([
+  const context = contextFrom([
     { ...userMessage(""), content: [{ type: "image", data, mimeType: "image/png" }] },
   ]);
   let losses = 0;

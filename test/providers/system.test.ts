@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type ContextMessage, contextOf, type SystemMessage, userMessage } from "sessile";
+import { type ContextMessage, contextFrom, type SystemMessage, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
 import { BlockReader } from "../../src/providers/block-reader.js";
 import { LossList } from "../../src/providers/losses.js";
@@ -15,7 +15,7 @@ const system = (content: SystemMessage["content"], sections?: SystemMessage["sec
 
 function parts(...messages: readonly ContextMessage[]) {
   const reader = new BlockReader({ losses: new LossList(), rules: {} });
-  return systemParts(contextOf(messages).items, reader);
+  return systemParts(contextFrom(messages).items, reader);
 }
 const texts = (...messages: readonly ContextMessage[]) => parts(...messages).map(({ text }) => text);
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type ContextMessage, contextOf } from "sessile";
+import { type ContextMessage, contextFrom } from "sessile";
 import { describe, expect, test } from "vitest";
 import { textBytes } from "../../src/providers/finalize-request.js";
 import { LossList } from "../../src/providers/losses.js";
@@ -24,7 +24,7 @@ describe("textBytes", () => {
     const rooms = fc.constantFrom(Number.POSITIVE_INFINITY, 10_000, 3000, 1000, 0, -1);
     fc.assert(
       fc.property(fc.array(message, { maxLength: 6 }), rooms, (messages: readonly ContextMessage[], room) => {
-        const { items } = contextOf(messages);
+        const { items } = contextFrom(messages);
         const maker = { provider: "p", model: "m" };
         const options = { model: maker, rules: {}, losses: new LossList() };
         const { system, messages: drafts } = selectMessages(items, options);

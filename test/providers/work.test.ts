@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { descriptor, knownId, reportOf, shownName } from "../../src/providers/attachment-state.js";
+import { descriptor, knownId, shownName, workReport } from "../../src/providers/attachment-state.js";
 import { mediaPart } from "../../src/providers/media-part.js";
 import { image, png } from "../attachments/samples.js";
 import { work } from "./samples.js";
@@ -10,13 +10,13 @@ describe("reportOf", () => {
   test("tells what of it is in the request", () => {
     const one = work(image(1), 4, "user", 2);
     const facts = { entryId: "m4", block: 2, resourceId: image(1).resourceId, reason: "currentTurn" };
-    expect(reportOf(one)).toEqual({ ...facts, sent: "nothing" });
+    expect(workReport(one)).toEqual({ ...facts, sent: "nothing" });
     one.draft.text = "[shot]";
-    expect(reportOf(one)).toEqual({ ...facts, sent: "descriptor" });
-    expect(reportOf({ ...one, asText: true })).toEqual({ ...facts, sent: "text" });
+    expect(workReport(one)).toEqual({ ...facts, sent: "descriptor" });
+    expect(workReport({ ...one, asText: true })).toEqual({ ...facts, sent: "text" });
     const { origin } = one.draft;
     one.draft.media = mediaPart({ kind: "image", mediaType: "image/png", bytes: png(), origin });
-    expect(reportOf(one)).toEqual({ ...facts, sent: "bytes" });
+    expect(workReport(one)).toEqual({ ...facts, sent: "bytes" });
     const reference = { kind: "file", id: "f" } as const;
     const resource = image(1);
     one.draft.media = {
@@ -27,12 +27,12 @@ describe("reportOf", () => {
       resource,
       origin,
     };
-    expect(reportOf(one)).toEqual({ ...facts, sent: "reference" });
+    expect(workReport(one)).toEqual({ ...facts, sent: "reference" });
   });
 
   test("names no resource for what is inline", () => {
     const one = { ...work(image(1)), inline };
-    expect(reportOf(one)).not.toHaveProperty("resourceId");
+    expect(workReport(one)).not.toHaveProperty("resourceId");
     expect(knownId(one)).toEqual({});
   });
 });

@@ -378,7 +378,7 @@ it("partitions are prefixes, and arguments are checked", async () => {
     expect(await backend.partition("a").trash.take(seen)).toBe(true);
   // As a store of `sessile/s3` on the same bucket reads it.
   const keys = new BucketKeys("p/").partition("a");
-  expect([...bucket.objects.keys()].map((key) => keys.trashedOf(key)?.ref)).toEqual([ref]);
+  expect([...bucket.objects.keys()].map((key) => keys.trashedRef(key)?.ref)).toEqual([ref]);
   for (const prefix of ["/a", "a//", "a\0", "a\\", "é".repeat(300)])
     expect(() => r2BlobBackend({ bucket, prefix })).toThrow("prefix: expected");
 });

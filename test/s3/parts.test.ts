@@ -81,8 +81,8 @@ describe("keys", () => {
     const keys = new BucketKeys("p/");
     const ref = `blake3:${hex}` as const;
     expect(keys.blob(ref)).toBe(`p/blake3/ab/${hex}`);
-    expect(keys.refOf(keys.blob(ref))).toBe(ref);
-    expect(keys.trashedOf(keys.trashed(ref, 1700000000000))).toEqual({ ref, trashedAt: 1700000000000 });
+    expect(keys.refByKey(keys.blob(ref))).toBe(ref);
+    expect(keys.trashedRef(keys.trashed(ref, 1700000000000))).toEqual({ ref, trashedAt: 1700000000000 });
     expect(keys.quarantined(ref)).toMatch(new RegExp(`^p/quarantine/blake3/ab/${hex}/[0-9a-f]{8}$`));
     // Two collections in one millisecond.
     expect(keys.trashed(ref, 1700000000000)).not.toBe(keys.trashed(ref, 1700000000000));
@@ -94,7 +94,7 @@ describe("keys", () => {
       `p/blake3/ab/${hex}/`,
       `p/@x/blake3/ab/${hex}`,
     ]) {
-      expect(keys.refOf(key)).toBeUndefined();
+      expect(keys.refByKey(key)).toBeUndefined();
     }
     for (const rest of [
       "",
@@ -107,15 +107,15 @@ describe("keys", () => {
       "1-12345678/2",
       "1234567890123456-12345678",
     ]) {
-      expect(keys.trashedOf(`p/trash/blake3/ab/${hex}/${rest}`)).toBeUndefined();
+      expect(keys.trashedRef(`p/trash/blake3/ab/${hex}/${rest}`)).toBeUndefined();
     }
   });
 
   test("of partitions are below the whole prefix and never each other's", () => {
     const [acme, upper] = [new BucketKeys("p/").partition("acme"), new BucketKeys("p/").partition("Acme")];
     expect(acme.prefix).toBe("p/@acme/");
-    expect(upper.refOf(acme.blob(`sha256:${hex}`))).toBeUndefined();
-    expect(new BucketKeys("p/").refOf(acme.blob(`sha256:${hex}`))).toBeUndefined();
+    expect(upper.refByKey(acme.blob(`sha256:${hex}`))).toBeUndefined();
+    expect(new BucketKeys("p/").refByKey(acme.blob(`sha256:${hex}`))).toBeUndefined();
   });
 });
 

@@ -4,7 +4,7 @@ import { S3Client, S3Failure } from "../../src/storage/objects/s3/client.js";
 import { S3Uploads } from "../../src/storage/objects/s3/multipart.js";
 import { S3Objects } from "../../src/storage/objects/s3/objects.js";
 import { openBlob } from "../../src/storage/objects/s3/reading.js";
-import { StoredBlobs, touchedAtOf } from "../../src/storage/objects/s3/stored-blobs.js";
+import { objectStatTouchedAt, StoredBlobs } from "../../src/storage/objects/s3/stored-blobs.js";
 import { S3Trash } from "../../src/storage/objects/s3/trash.js";
 
 /** A request as the server gets it. */
@@ -427,10 +427,10 @@ describe("a multipart upload", () => {
         ? xml("ListPartsResult", `${next}${part(3)}${part(4)}`)
         : xml("ListPartsResult", part(5)),
     );
-    expect(await server.uploads.bytesOf(upload)).toBe(12);
+    expect(await server.uploads.uploadBytes(upload)).toBe(12);
     expect(server.sent.map(({ query }) => query.get("part-number-marker"))).toEqual(["0", "2"]);
     const endless = serverOf(() => xml("ListPartsResult", next));
-    expect(await codeOf(endless.uploads.bytesOf(upload))).toBe("BROKEN_REPLY");
+    expect(await codeOf(endless.uploads.uploadBytes(upload))).toBe("BROKEN_REPLY");
   });
 });
 
@@ -505,7 +505,9 @@ describe("a copy", () => {
 
 describe("a blob", () => {
   test("has a lease from the second of its last write", () => {
-    expect([1999, 2000, 2001].map((modifiedAt) => touchedAtOf({ modifiedAt }))).toEqual([1000, 2000, 2000]);
+    expect([1999, 2000, 2001].map((modifiedAt) => objectStatTouchedAt({ modifiedAt }))).toEqual([
+      1000, 2000, 2000,
+    ]);
   });
 
   test.each([

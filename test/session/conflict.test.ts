@@ -143,8 +143,8 @@ async function inFileOrder(session: Session): Promise<string[]> {
       entry: await session.entry(node.id),
     })),
   );
-  const { entryTableOf } = await import("../../src/session/tree/session-tree.js");
-  const rows = entryTableOf(await session.tree());
+  const { treeRows } = await import("../../src/session/tree/session-tree.js");
+  const rows = treeRows(await session.tree());
   return sizes.map(({ id }) => id).sort((a, b) => rows.row(a) - rows.row(b));
 }
 

@@ -25,7 +25,7 @@ import { type ConformanceCase, type ConformanceFixture, sessionStoreConformance 
 import { SessileError } from "sessile/errors";
 import { afterEach, describe, expect, test } from "vitest";
 import { searchTermsOfLine } from "../../src/log/internal.js";
-import { linesOf } from "../../src/session/runtime/log-lines.js";
+import { logBatchLines } from "../../src/session/runtime/log-lines.js";
 import { fileSessionStoreOn } from "../../src/storage/files/session-store.js";
 import { fileSystemByProcessClock } from "../support/file-clock.js";
 import { subjects } from "../support/rounds.js";
@@ -174,7 +174,7 @@ function indexed(
         const log = (await sound.open(id, { partition, mode: "read" })) as SessionLog;
         const at: number[] = [];
         for await (const batch of log.read(undefined)) {
-          linesOf(batch).forEach((line, index) => {
+          logBatchLines(batch).forEach((line, index) => {
             const own = terms(line, batch.at[index] as number);
             const isFound = anyOf.some((all) => all.every((term) => own.some((each) => has(each, term))));
             if (isFound) at.push(batch.at[index] as number);
@@ -427,7 +427,7 @@ const mistakes: Readonly<
                 const now = await sound.open(id, { partition: "", mode: "read" });
                 const lines: Uint8Array[] = [];
                 if (now !== undefined)
-                  for await (const batch of now.read(undefined)) lines.push(...linesOf(batch));
+                  for await (const batch of now.read(undefined)) lines.push(...logBatchLines(batch));
                 await new Promise((resolve) => setTimeout(resolve, 1));
                 if (lines.length <= count) continue;
                 const copied = lines.slice(1, count).map((line) => new Uint8Array([...line, 10]));
@@ -469,7 +469,7 @@ const mistakes: Readonly<
       const kept: Uint8Array[] = [];
       const backend = brokenLogs((sound) => ({
         async erase(changes, expected) {
-          for await (const batch of sound.read(undefined)) kept.push(...linesOf(batch));
+          for await (const batch of sound.read(undefined)) kept.push(...logBatchLines(batch));
           return (await sound.erase?.(changes, expected)) as LogErasure;
         },
       }));
@@ -498,7 +498,7 @@ const mistakes: Readonly<
         return {
           async erase(changes, expected) {
             for await (const batch of sound.read(undefined)) {
-              for (const [index, bytes] of linesOf(batch).entries()) {
+              for (const [index, bytes] of logBatchLines(batch).entries()) {
                 const change = changes.find(({ at }) => at === batch.at[index]);
                 if (change !== undefined)
                   bytes.fill(0x20).set(change.line.slice(0, Math.min(bytes.length, change.line.length - 1)));

@@ -3,7 +3,7 @@ import { type EntryDraft, encodeEntry, type SessionEntry, userMessage } from "se
 import { SessileError } from "sessile/errors";
 import { describe, expect, it, test } from "vitest";
 import { decodeLine } from "../../src/log/decode.js";
-import { checkDraft, entryOf, isSameEntry } from "../../src/session/runtime/drafts.js";
+import { checkDraft, draftEntry, isSameEntry } from "../../src/session/runtime/drafts.js";
 import { entryTypes, sessionEntry } from "../arbitraries/entries.js";
 
 const place = { id: "new", parentId: "leaf", timestamp: "2026-01-01T00:00:00.000Z" };
@@ -12,7 +12,7 @@ describe("entryOf", () => {
   it("puts the draft's fields at its place, those of its place first", () => {
     fc.assert(
       fc.property(sessionEntry, ({ id, parentId: _parentId, timestamp: _timestamp, ...fields }) => {
-        const entry = entryOf({ ...fields, id } as EntryDraft, place, {});
+        const entry = draftEntry({ ...fields, id } as EntryDraft, place, {});
         const parentId = fields.type === "leaf" ? fields.targetId : "leaf";
         expect(entry).toEqual({ ...fields, ...place, parentId });
         expect(Object.keys(entry).slice(0, 4)).toEqual(["type", "id", "parentId", "timestamp"]);
@@ -24,24 +24,24 @@ describe("entryOf", () => {
     const message = userMessage("a");
     const hidden = Object.defineProperty({ type: "message" }, "message", { value: message });
     for (const draft of [hidden, Object.assign(Object.create({ message }), { type: "message" })]) {
-      expect(entryOf(draft as EntryDraft, place, {})).not.toHaveProperty("message");
+      expect(draftEntry(draft as EntryDraft, place, {})).not.toHaveProperty("message");
     }
     const more = { type: "message", message, more: 1 } as const;
-    expect(entryOf(more, place, {})).toEqual({ ...place, ...more });
+    expect(draftEntry(more, place, {})).toEqual({ ...place, ...more });
   });
 
   it("completes a session_info by what is in force", () => {
     const patch = { type: "session_info", title: "new", slug: null } as const;
-    const entry = entryOf(patch, place, { name: "name", title: "old", slug: "slug" });
+    const entry = draftEntry(patch, place, { name: "name", title: "old", slug: "slug" });
     expect(entry).toEqual({ type: "session_info", ...place, name: "name", title: "new" });
   });
 
   it("hangs a leaf entry on its target", () => {
-    expect(entryOf({ type: "leaf", targetId: null }, place, {})).toMatchObject({
+    expect(draftEntry({ type: "leaf", targetId: null }, place, {})).toMatchObject({
       parentId: null,
       targetId: null,
     });
-    expect(entryOf({ type: "leaf", targetId: "there" }, place, {})).toMatchObject({ parentId: "there" });
+    expect(draftEntry({ type: "leaf", targetId: "there" }, place, {})).toMatchObject({ parentId: "there" });
   });
 });
 
@@ -133,7 +133,7 @@ const storedPlace = { id: "cafecafe", parentId: "0badc0de", timestamp: "2026-01-
 
 /** The entry that a draft makes, written and read again. */
 function stored(draft: EntryDraft): SessionEntry {
-  const line = encodeEntry(entryOf(draft, storedPlace, { title: "before", slug: "s" }));
+  const line = encodeEntry(draftEntry(draft, storedPlace, { title: "before", slug: "s" }));
   const decoded = decodeLine(new TextEncoder().encode(line), { version: 3, ordinal: 1, maxDepth: 256 });
   if (decoded.kind !== "entry") throw new Error(decoded.kind);
   return decoded.entry as SessionEntry;

@@ -11,11 +11,11 @@ import {
 } from "sessile";
 import { SessileError } from "sessile/errors";
 import { describe, expect, it, test } from "vitest";
-import { slugOf } from "../../src/session/runtime/session-info.js";
+import { slugBySessionId } from "../../src/session/runtime/session-info.js";
 import {
   parseCursor,
   printCursor,
-  summaryOf,
+  storedSummary,
   summaryTest,
   withCounts,
 } from "../../src/session/store/list.js";
@@ -65,7 +65,7 @@ function stored(lines: readonly string[], ends = lines.length): StoredSession {
 
 const header: SessionHeader = { ...plainHeader, id: "one", cwd: "/work", parentSession: "zero" };
 const summary = (entries: readonly SessionEntry[], ends?: number) =>
-  summaryOf(stored(sessionOf(entries, { header }).lines, ends));
+  storedSummary(stored(sessionOf(entries, { header }).lines, ends));
 const info = (fields: object): SessionEntry => ({ type: "session_info", ...place, id: "i", ...fields });
 
 describe("summaryOf", () => {
@@ -83,7 +83,7 @@ describe("summaryOf", () => {
       cwd: "/work",
       parentSession: "zero",
       name: "new",
-      slug: slugOf("one"),
+      slug: slugBySessionId("one"),
       title: "t",
       created: header.timestamp,
       modified: "1970-01-01T00:00:01.500Z",
@@ -100,7 +100,7 @@ describe("summaryOf", () => {
       "end",
     );
     const joined = [`${JSON.stringify(header)}${JSON.stringify(info({ name: "joined" }))}`];
-    expect(summaryOf({ ...stored(joined), tail: [] })?.name).toBe("joined");
+    expect(storedSummary({ ...stored(joined), tail: [] })?.name).toBe("joined");
     expect(summary([said("first"), info({ name: "begin" }), ...middle, info({})], 4)).not.toHaveProperty(
       "name",
     );
@@ -157,8 +157,8 @@ describe("summaryOf", () => {
   });
 
   it("is undefined where no line is a header", () => {
-    expect(summaryOf(stored([]))).toBeUndefined();
-    expect(summaryOf(stored(['{"type":"message"', "null", "{}"]))).toBeUndefined();
+    expect(storedSummary(stored([]))).toBeUndefined();
+    expect(storedSummary(stored(['{"type":"message"', "null", "{}"]))).toBeUndefined();
   });
 
   it("reads any lines", () => {
@@ -170,7 +170,7 @@ describe("summaryOf", () => {
           const lines = items.map(
             (item) => (typeof item === "string" ? item : sessionOf([item]).lines[1]) as string,
           );
-          const listed = summaryOf(stored([JSON.stringify(header), ...lines], ends + 1));
+          const listed = storedSummary(stored([JSON.stringify(header), ...lines], ends + 1));
           expect(listed?.id).toBe("one");
         },
       ),

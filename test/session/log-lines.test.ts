@@ -1,6 +1,6 @@
 import type { LogBatch, LogPosition, SessionLog } from "sessile";
 import { expect, test } from "vitest";
-import { eachLine, linesOf, storedLines } from "../../src/session/runtime/log-lines.js";
+import { eachLine, logBatchLines, storedLines } from "../../src/session/runtime/log-lines.js";
 import { FileBackend } from "../../src/storage/files/session-backend.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
@@ -41,8 +41,8 @@ test("lines come in order of place with those that were too long, given either w
 });
 
 test("linesOf gives each line by itself, given either way", () => {
-  expect(linesOf(batch(ranges))).toEqual(alone);
-  expect(linesOf(batch(alone))).toEqual(alone);
+  expect(logBatchLines(batch(ranges))).toEqual(alone);
+  expect(logBatchLines(batch(alone))).toEqual(alone);
 });
 
 /** A log of a file with this text, for a reader that takes lines of up to a kibibyte. */

@@ -1,6 +1,6 @@
 import {
   assistantMessage,
-  contextOf,
+  contextFrom,
   memorySessionStore,
   messageText,
   project,
@@ -63,7 +63,7 @@ describe.each([...units, ...wide])("a run of %j", (unit) => {
     const asked = assistantMessage({ provider: "p", model: "m" }, said, call);
     const messages = [userMessage(said), asked, toolResult(call, said)];
     for (const { name, target } of checkedTargets) {
-      const { value } = await project(contextOf(messages), target);
+      const { value } = await project(contextFrom(messages), target);
       expect(JSON.stringify(value).length, name).toBeGreaterThan(0);
     }
     const session = await memorySessionStore().create({ cwd: "/w" });

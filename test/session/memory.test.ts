@@ -1,6 +1,6 @@
 import { type LogBatch, type LogPosition, memorySessionStore, type SessionLog, userMessage } from "sessile";
 import { expect, test } from "vitest";
-import { linesOf } from "../../src/session/runtime/log-lines.js";
+import { logBatchLines } from "../../src/session/runtime/log-lines.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -9,7 +9,9 @@ const place = { id: "a", partition: "", cwd: "/p", timestamp: "2026-01-02T03:04:
 async function read(log: SessionLog, from?: LogPosition) {
   const batches: LogBatch[] = [];
   for await (const batch of log.read(from)) batches.push(batch);
-  const lines = batches.flatMap((batch) => linesOf(batch).map((line) => new TextDecoder().decode(line)));
+  const lines = batches.flatMap((batch) =>
+    logBatchLines(batch).map((line) => new TextDecoder().decode(line)),
+  );
   return {
     lines,
     next: batches.at(-1)?.next as LogPosition,

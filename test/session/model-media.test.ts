@@ -5,7 +5,7 @@ import {
   assistantMessage,
   buildSessionContext,
   collectGarbage,
-  contextOf,
+  contextFrom,
   memoryBlobStore,
   memorySessionStore,
   parseSession,
@@ -220,7 +220,7 @@ describe("a provider's block", () => {
 describe("a request", () => {
   // @covers R16
   test("asks the boundary about the media of sessions that have them inline", async () => {
-    const context = contextOf([userMessage("Draw."), reply]);
+    const context = contextFrom([userMessage("Draw."), reply]);
     const asked: string[] = [];
     const { value, usage } = await project(context, geminiContents(google), {
       boundary: (resource, { wanted }) => {
@@ -301,7 +301,7 @@ describe("a request", () => {
       ],
     ];
     for (const [message, to] of cases) {
-      const context = contextOf([userMessage("Draw."), message]);
+      const context = contextFrom([userMessage("Draw."), message]);
       const { value, losses } = await project(context, to);
       expect(JSON.stringify(value)).not.toContain(data.slice(0, 40));
       expect(JSON.stringify(value)).toMatch(/draw|Hi/);
@@ -417,7 +417,7 @@ describe("elsewhere", () => {
     expect(text).toBe("Here it is.");
     expect(images.map((image) => image.data === data)).toEqual([true]);
     expect(omitted).toEqual([]);
-    const inline = contextOf([userMessage("Draw."), reply]);
+    const inline = contextFrom([userMessage("Draw."), reply]);
     expect(
       (await finishTurn({ channel: "mcp", id: "x" }, inline, { blobs })).frame.payload.images,
     ).toHaveLength(1);

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import {
   asUserMessage,
   type BlobStore,
+  blockResource,
   digest,
   type EntryDraft,
   type ImageBlock,
@@ -12,7 +13,6 @@ import {
   memoryBlobStore,
   memorySessionStore,
   project,
-  resourceOf,
   type Session,
   type SessionStoreOptions,
   type TextBlock,
@@ -92,7 +92,7 @@ describe("a session with blobs", () => {
       { type: "text", resource: { kind: "image", source: "upload", size: 20_000 } },
     ]);
     const block = content[1];
-    const resource = typeof block === "object" ? resourceOf(block) : undefined;
+    const resource = typeof block === "object" ? blockResource(block) : undefined;
     if (resource === undefined || resource.kind === "link") throw new TypeError("no stored resource");
     expect(await blobs.get(resource.blob)).toEqual(bytes);
     await session.close();

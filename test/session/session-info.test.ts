@@ -14,10 +14,10 @@ import { uuidv7 } from "../../src/core/ids.js";
 import { assertValidEntry } from "../../src/log/encode.js";
 import {
   forkTitle,
-  infoOf,
+  headerInfo,
   needsInfoRewrite,
   patchedInfo,
-  slugOf,
+  slugBySessionId,
   withApproval,
 } from "../../src/session/runtime/session-info.js";
 import { LogReader } from "../../src/session/tree/log-reader.js";
@@ -93,7 +93,7 @@ describe("the info of a session that another program wrote", () => {
 describe("infoOf", () => {
   // @covers R138
   it("joins header, session_info and times", () => {
-    const info = infoOf(
+    const info = headerInfo(
       { ...header, parentSession: "zero" },
       {
         name: "name",
@@ -106,7 +106,7 @@ describe("infoOf", () => {
     );
     expect(info).toEqual({
       id: "one",
-      slug: slugOf("one"),
+      slug: slugBySessionId("one"),
       cwd: "/work",
       parentSession: "zero",
       version: 3,
@@ -123,9 +123,9 @@ describe("infoOf", () => {
   });
 
   it("leaves out what is not known", () => {
-    expect(infoOf(header, {}, header.timestamp)).toEqual({
+    expect(headerInfo(header, {}, header.timestamp)).toEqual({
       id: "one",
-      slug: slugOf("one"),
+      slug: slugBySessionId("one"),
       cwd: "/work",
       version: 3,
       time: { created: header.timestamp, updated: header.timestamp },
@@ -134,7 +134,7 @@ describe("infoOf", () => {
 
   it("gives the first version to a header without one", () => {
     const { version: _, ...old } = header;
-    expect(infoOf(old, {}, "").version).toBe(1);
+    expect(headerInfo(old, {}, "").version).toBe(1);
   });
 
   it("never lets a session_info speak for the header", () => {
@@ -145,7 +145,7 @@ describe("infoOf", () => {
       parentSession: "x",
       time: { created: "" },
     } as object;
-    expect(infoOf(header, hostile, header.timestamp)).toEqual(infoOf(header, {}, header.timestamp));
+    expect(headerInfo(header, hostile, header.timestamp)).toEqual(headerInfo(header, {}, header.timestamp));
   });
 });
 
@@ -166,7 +166,7 @@ describe("the info of a session", () => {
     now += 1000;
     const cleared = await session.updateInfo({ slug: null });
     expect(cleared.name).toBe("name");
-    expect(cleared.slug).toBe(slugOf(session.id));
+    expect(cleared.slug).toBe(slugBySessionId(session.id));
     session.publish({ type: "compacting", active: true });
     expect(session.info.time.compacting).toBe("2026-01-01T00:00:02.000Z");
     session.publish({ type: "compacting", active: false });
@@ -347,18 +347,18 @@ it("forks that are made at once have titles of their own, as those one after the
 describe("slugOf", () => {
   // @covers R138
   it("is two words and four digits, the same for an id at any time", () => {
-    expect(slugOf("01a204df-d78c-767b-ad59-68d7b467f70f")).toBe(
-      slugOf("01a204df-d78c-767b-ad59-68d7b467f70f"),
+    expect(slugBySessionId("01a204df-d78c-767b-ad59-68d7b467f70f")).toBe(
+      slugBySessionId("01a204df-d78c-767b-ad59-68d7b467f70f"),
     );
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (id) => {
-        expect(slugOf(id)).toMatch(/^[a-z]+-[a-z]+-[0-9a-f]{4}$/);
+        expect(slugBySessionId(id)).toMatch(/^[a-z]+-[a-z]+-[0-9a-f]{4}$/);
       }),
     );
   });
 
   it("is another one for nearly every session", () => {
-    const slugs = new Set(Array.from({ length: 10_000 }, () => slugOf(uuidv7(1_800_000_000_000))));
+    const slugs = new Set(Array.from({ length: 10_000 }, () => slugBySessionId(uuidv7(1_800_000_000_000))));
     expect(slugs.size).toBeGreaterThan(9_980);
   });
 
@@ -366,14 +366,14 @@ describe("slugOf", () => {
   it("is there from the start, in info and lists, until one is given, and of each fork its own", async () => {
     const store = memorySessionStore();
     const session = await store.create({ cwd: "/p", id: "a" });
-    expect(session.info.slug).toBe(slugOf("a"));
+    expect(session.info.slug).toBe(slugBySessionId("a"));
     await session.appendMessage(userMessage("x"));
-    expect(await store.latest()).toMatchObject({ slug: slugOf("a") });
+    expect(await store.latest()).toMatchObject({ slug: slugBySessionId("a") });
     await session.updateInfo({ slug: "given" });
     expect([session.info.slug, (await store.latest())?.slug]).toEqual(["given", "given"]);
-    expect((await store.fork("a", { id: "b" })).info.slug).not.toBe(slugOf("a"));
+    expect((await store.fork("a", { id: "b" })).info.slug).not.toBe(slugBySessionId("a"));
     await session.updateInfo({ slug: null });
-    expect(session.info.slug).toBe(slugOf("a"));
+    expect(session.info.slug).toBe(slugBySessionId("a"));
   });
 });
 

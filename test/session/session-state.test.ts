@@ -2,7 +2,7 @@ import { type SessionBackend, type SessionHeader, type SessionLog, userMessage }
 import { describe, expect, test } from "vitest";
 import type { SessionSettings } from "../../src/session/runtime/loaded-log.js";
 import { type SessionState, sessionState } from "../../src/session/runtime/session-state.js";
-import { entryTableOf } from "../../src/session/tree/session-tree.js";
+import { treeRows } from "../../src/session/tree/session-tree.js";
 import { hookedMemory } from "./hooked-backend.js";
 
 const settings: SessionSettings = {
@@ -197,7 +197,7 @@ describe("the rest", () => {
       '{"type":"custom","id":"bbbbbbbb","parentId":"aaaaaaaa","timestamp":"","x":\\}',
     );
     const state = await log.state();
-    expect(entryTableOf(state.reader.tree).size).toBe(2);
+    expect(treeRows(state.reader.tree).size).toBe(2);
     const seen = await state.cache.run(
       (function* () {
         const first = yield [0, 1];

@@ -12,7 +12,7 @@ import { describe, expect, test, vi } from "vitest";
 import { branchEnds } from "../../src/session/runtime/conversation.js";
 import { storedLines } from "../../src/session/runtime/log-lines.js";
 import type { LiveSession } from "../../src/session/runtime/session.js";
-import { entryTableOf } from "../../src/session/tree/session-tree.js";
+import { treeRows } from "../../src/session/tree/session-tree.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { gate, hookedBackend, hookedMemory, type LogHooks } from "./hooked-backend.js";
 
@@ -495,7 +495,7 @@ describe("leaves", () => {
           .map(({ id }) => tree.node(id))
           .filter((node) => node !== undefined && !outside.has(node.type) && !hasNext(node.id))
           .reverse();
-        const rows = entryTableOf(tree);
+        const rows = treeRows(tree);
         expect(branchEnds(rows).map((row) => rows.id(row))).toEqual(expected.map((node) => node?.id));
       }),
     );

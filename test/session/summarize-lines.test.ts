@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { summaryOf } from "../../src/session/store/list.js";
+import { storedSummary } from "../../src/session/store/list.js";
 import { summarizeLines } from "../../src/session/store/summarize-lines.js";
 import { LogReader } from "../../src/session/tree/log-reader.js";
 import { breakage } from "../arbitraries/broken-sessions.js";
@@ -64,7 +64,9 @@ test("a cache of appended lines gives the summary and the counts of the whole lo
     fc.property(log, sizes, fc.boolean(), ({ entries, ...options }, batches, knows) => {
       const lines = linesOf(encode(sessionOf(entries, options).text));
       const { counts, ...cache } = cached(lines, batches, knows);
-      expect(summaryOf({ ...stored, ...cache })).toEqual(summaryOf({ ...stored, head: lines, tail: lines }));
+      expect(storedSummary({ ...stored, ...cache })).toEqual(
+        storedSummary({ ...stored, head: lines, tail: lines }),
+      );
       expect(counts).toEqual(countsOf(lines));
     }),
     { numRuns: 120 },
@@ -77,9 +79,11 @@ test("of a damaged log it gives the same summary, and counts only if they are ri
     fc.property(log, breakage, ({ entries, ...options }, damage) => {
       const lines = linesOf(damage(encode(sessionOf(entries, options).text)));
       const { counts, ...cache } = cached(lines, [], false);
-      expect(summaryOf({ ...stored, ...cache })).toEqual(summaryOf({ ...stored, head: lines, tail: lines }));
+      expect(storedSummary({ ...stored, ...cache })).toEqual(
+        storedSummary({ ...stored, head: lines, tail: lines }),
+      );
       // A log without a header is no session.
-      if (counts === undefined || summaryOf({ ...stored, ...cache }) === undefined) return;
+      if (counts === undefined || storedSummary({ ...stored, ...cache }) === undefined) return;
       counted++;
       expect(counts).toEqual(countsOf(lines));
     }),
@@ -103,6 +107,8 @@ test("a preview that was cut keeps the white space at its end", () => {
     const entry = { type: "message" as const, id: "a", parentId: null, timestamp: "", message };
     const lines = linesOf(encode(sessionOf([entry]).text));
     const { head } = cached(lines, [], false);
-    expect(summaryOf({ ...stored, head, tail: [] })).toEqual(summaryOf({ ...stored, head: lines, tail: [] }));
+    expect(storedSummary({ ...stored, head, tail: [] })).toEqual(
+      storedSummary({ ...stored, head: lines, tail: [] }),
+    );
   }
 });

@@ -19,7 +19,7 @@ import {
 import { describe, expect, it } from "vitest";
 import { runInMemory } from "../../src/session/context/build-context.js";
 import { toolStateSteps, turnSteps } from "../../src/session/runtime/turn-settings.js";
-import { entryTableOf, noRow } from "../../src/session/tree/session-tree.js";
+import { noRow, treeRows } from "../../src/session/tree/session-tree.js";
 import { conversation, pathTo } from "../arbitraries/conversations.js";
 import { sessionOf } from "../arbitraries/entries.js";
 import { jsonValue } from "../arbitraries/values.js";
@@ -278,7 +278,7 @@ describe("toolStates", () => {
 /** Turn, tool states and context of entries in memory. */
 function turnOf(entries: readonly SessionEntry[], leafId: string | null) {
   const session = parseSession(sessionOf(entries).text);
-  const rows = entryTableOf(session.tree);
+  const rows = treeRows(session.tree);
   const row = leafId === null ? noRow : rows.row(leafId);
   const bodyOf = (at: number) => session.entry(rows.id(at));
   return {

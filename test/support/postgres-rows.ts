@@ -64,7 +64,7 @@ export interface StatementCost {
   readonly text: string;
 }
 
-/** A driver that explains each statement while it runs it; see {@link costOf}. */
+/** A driver that explains each statement while it runs it; see {@link usageCost}. */
 export interface ExplainingDriver extends PostgresQuery {
   readonly costs: StatementCost[];
 }

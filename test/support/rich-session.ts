@@ -3,7 +3,7 @@ import {
   type BlobStore,
   type Context,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   type LinkResource,
   memoryBlobStore,
   type StoredResource,
@@ -72,5 +72,5 @@ export async function richSession(): Promise<RichSession> {
     assistantMessage({ provider: "elsewhere", model: "other-1" }, "The button is grey."),
     userMessage("And this?", latest),
   ];
-  return { context: contextOf(messages), messages, blobs, shot, report, notes, link, seen, latest };
+  return { context: contextFrom(messages), messages, blobs, shot, report, notes, link, seen, latest };
 }

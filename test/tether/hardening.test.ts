@@ -1,4 +1,4 @@
-import { assistantMessage, type ContextMessage, contextOf, memoryBlobStore, userMessage } from "sessile";
+import { assistantMessage, type ContextMessage, contextFrom, memoryBlobStore, userMessage } from "sessile";
 import { ingest } from "sessile/attachments";
 import { SessileError } from "sessile/errors";
 import {
@@ -116,7 +116,7 @@ describe("23. Context windowing", () => {
     assistantMessage({ provider: "p", model: "m" }, `answer ${n}`),
   ];
   const kept = (messages: readonly ContextMessage[], characters: number) =>
-    windowContext(contextOf(messages), characters).items.flatMap(({ message }) => {
+    windowContext(contextFrom(messages), characters).items.flatMap(({ message }) => {
       if (message.role !== "user") return [];
       const { content } = message;
       return typeof content === "string" ? content : (content[0] as { readonly text: string }).text;
@@ -135,14 +135,14 @@ describe("23. Context windowing", () => {
   test("and a recent one is not pushed out by the text before it", () => {
     const long = assistantMessage({ provider: "p", model: "m" }, "x".repeat(50_000));
     const messages = [userMessage("long"), long, ...turn(2, 2)];
-    const { items } = windowContext(contextOf(messages), 4_000);
+    const { items } = windowContext(contextFrom(messages), 4_000);
     expect(items.map(({ message }) => message)).toEqual(
       turn(2, 2).map((one) => ({ ...one, timestamp: expect.any(Number) })),
     );
   });
 
   test("the newest message stays with its image, though it alone is over", () => {
-    const { items } = windowContext(contextOf([...turn(1), userMessage("see", image(1))]), 10);
+    const { items } = windowContext(contextFrom([...turn(1), userMessage("see", image(1))]), 10);
     expect(items).toHaveLength(1);
   });
 });

@@ -1,4 +1,4 @@
-import { type ContextMessage, contextOf } from "sessile";
+import { type ContextMessage, contextFrom } from "sessile";
 import { FrameRing, readFrame, type TetherFrame, windowContext } from "sessile/tether";
 import { describe, expect, test } from "vitest";
 import { payloadBytes } from "../../src/tether/payload-bytes.js";
@@ -40,7 +40,7 @@ describe("windowContext takes time in proportion to a context", () => {
     ["of which half fits", false, 0.5],
     ["whose results all come at the end", true, 0.5],
   ] as const)("%s", (_, isTogether, part) => {
-    const make = (size: number) => contextOf(rounds(size, isTogether));
+    const make = (size: number) => contextFrom(rounds(size, isTogether));
     const work = (context: ReturnType<typeof make>) =>
       windowContext(context, Math.floor(context.items.length * 10 * part));
     expect(exponentOf(growing(4_000), make, work)).toBeLessThan(maxExponent);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import { type BlobStore, memoryBlobStore, memorySessionStore, resourceOf } from "sessile";
+import { type BlobStore, blockResource, memoryBlobStore, memorySessionStore } from "sessile";
 import { resourcesIn } from "sessile/attachments";
 import {
   assistantDone,
@@ -81,7 +81,7 @@ describe("receiveMessage", () => {
     const checked = received({ text: "", images: [wire(png())] });
     const { content } = await receiveMessage(checked, { blobs: memoryBlobStore() });
     expect(content).toHaveLength(1);
-    expect(typeof content === "string" ? undefined : resourceOf(content[0] as never)?.kind).toBe("image");
+    expect(typeof content === "string" ? undefined : blockResource(content[0] as never)?.kind).toBe("image");
   });
 
   // @covers R56

@@ -3,7 +3,7 @@ import {
   assistantMessage,
   type BlobStore,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   memoryBlobStore,
   type StoredResource,
   type ToolResultMessage,
@@ -203,7 +203,7 @@ const blobs = memoryBlobStore();
 const call = (id: string) => ({ type: "toolCall", id, name: "plot", arguments: {} }) as const;
 const asked = (id: string) => assistantMessage(model, call(id));
 const gave = (id: string, ...parts: Parameters<typeof toolResult>[1][]) => toolResult(call(id), ...parts);
-const finish = (...messages: readonly ContextMessage[]) => finishTurn(to, contextOf(messages), { blobs });
+const finish = (...messages: readonly ContextMessage[]) => finishTurn(to, contextFrom(messages), { blobs });
 
 const chart = await ingest({ bytes: png(4, 5) }, { blobs, source: "tool" });
 const older = await ingest({ bytes: gif }, { blobs, source: "tool" });
@@ -215,7 +215,7 @@ const withInline: ToolResultMessage = {
 
 describe("producedImages", () => {
   test("are those of the current turn's results, oldest first, inline ones too", () => {
-    const context = contextOf([
+    const context = contextFrom([
       userMessage("before"),
       asked("c1"),
       gave("c1", older),
@@ -232,14 +232,14 @@ describe("producedImages", () => {
 
   test("are what the model itself drew, too, and never what the user showed", () => {
     const drew = { type: "text", text: "[image]", resource: chart } as const;
-    const context = contextOf([userMessage(image(7)), assistantMessage(model, "So:", drew)]);
+    const context = contextFrom([userMessage(image(7)), assistantMessage(model, "So:", drew)]);
     expect(producedImages(context)).toEqual([chart]);
   });
 
   test("are not what a view of the turn shows again, unless a tool made it before in the turn", () => {
     const old = [userMessage("look", image(7)), assistantMessage(model, "Seen.")];
     const messages = [...old, userMessage("again"), asked("c1"), gave("c1", chart)];
-    const context = contextOf([
+    const context = contextFrom([
       ...messages,
       asked("c2"),
       gave("c2", image(7)),
@@ -258,11 +258,11 @@ describe("producedImages", () => {
   test("are no files and no links", async () => {
     const file = await ingest({ bytes: pdf }, { blobs });
     const link = ingest({ link: "https://example.com/a.png" });
-    expect(producedImages(contextOf([userMessage("go"), asked("c1"), gave("c1", file, link)]))).toEqual([]);
+    expect(producedImages(contextFrom([userMessage("go"), asked("c1"), gave("c1", file, link)]))).toEqual([]);
   });
 
   test("are none without messages", () => {
-    expect(producedImages(contextOf([]))).toEqual([]);
+    expect(producedImages(contextFrom([]))).toEqual([]);
   });
 });
 
@@ -297,7 +297,7 @@ describe("finishTurn", () => {
 
   // @covers R70
   test("sends what it is told to in place of that, as an agent attaches one by itself", async () => {
-    const context = contextOf([
+    const context = contextFrom([
       userMessage("draw"),
       asked("c1"),
       gave("c1", chart),
@@ -392,7 +392,7 @@ describe("finishTurn", () => {
     timeout: 180_000,
   }, async () => {
     const large = await ingest({ bytes: pngOf(10 * 2 ** 20, 3) }, { blobs, source: "tool" });
-    const context = contextOf([userMessage("draw"), assistantMessage(model, "Here.")]);
+    const context = contextFrom([userMessage("draw"), assistantMessage(model, "Here.")]);
     const id = "i".repeat(15 * 2 ** 20);
     const { frame, omitted } = await finishTurn({ channel: "mcp", id }, context, { blobs, images: [large] });
     expect(omitted).toEqual([{ image: large, reason: "frameBytes" }]);
@@ -403,7 +403,11 @@ describe("finishTurn", () => {
     const options = { blobs, images: [chart], msgId: "m" };
     const bytesOf = (frame: object) => Buffer.byteLength(JSON.stringify(frame));
     const withText = (length: number) =>
-      finishTurn(to, contextOf([userMessage("draw"), assistantMessage(model, "x".repeat(length))]), options);
+      finishTurn(
+        to,
+        contextFrom([userMessage("draw"), assistantMessage(model, "x".repeat(length))]),
+        options,
+      );
     const { frame } = await withText(1);
     const most = tetherLimits.maxWireBytes - bytesOf(frame) + 1;
     const over = await withText(most + 1);
@@ -419,7 +423,7 @@ describe("finishTurn", () => {
       read.push(ref);
       return blobs.get(ref);
     };
-    const context = contextOf([userMessage("draw"), assistantMessage(model, "\u0001".repeat(2 ** 27))]);
+    const context = contextFrom([userMessage("draw"), assistantMessage(model, "\u0001".repeat(2 ** 27))]);
     await expect(finishTurn(to, context, { blobs: { get }, images: [chart] })).rejects.toThrow(
       /^frame too large: /,
     );

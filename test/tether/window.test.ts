@@ -2,7 +2,7 @@ import fc from "fast-check";
 import {
   type Context,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   type Loss,
   project,
   type StoredResource,
@@ -99,7 +99,7 @@ const anyContext: fc.Arbitrary<Context> = fc
     fc.nat({ max: 20 }),
   )
   .map(([head, turns, views, pins, usageSince]) => {
-    const context = contextOf([...(head === undefined ? [] : [head]), ...turns.flat()]);
+    const context = contextFrom([...(head === undefined ? [] : [head]), ...turns.flat()]);
     const { length } = context.items;
     return {
       ...context,
@@ -268,7 +268,7 @@ describe("windowContext", () => {
       { role: "user", content: [{ type: "text", text: "What?" }, image], timestamp: 0 },
       said("A dog."),
     ];
-    const context = contextOf([...turn(), ...turn(), ...turn(), ...turn()]);
+    const context = contextFrom([...turn(), ...turn(), ...turn(), ...turn()]);
     expect(imageCharacters).toBe(2000);
     const ofTurn = 5 + imageCharacters + 6;
     expect(sizeOf(context)).toBe(4 * ofTurn);
@@ -282,7 +282,7 @@ describe("windowContext", () => {
   });
 
   test("leading tool turns and assistant turns whose results are incomplete are trimmed", () => {
-    const context = contextOf([
+    const context = contextFrom([
       user("123"),
       said("", "c0", "c1"),
       result("c0", "12345"),
@@ -304,8 +304,8 @@ describe("windowContext", () => {
 
   test("the newest user message is always in, even when it alone is over the limit, with nothing before it", () => {
     const before = [user("1"), said("1")];
-    expect(shape(windowContext(contextOf([...before, user("12345")]), 4))).toBe("u5");
-    expect(shape(windowContext(contextOf([user("12345")]), 0))).toBe("u5");
+    expect(shape(windowContext(contextFrom([...before, user("12345")]), 4))).toBe("u5");
+    expect(shape(windowContext(contextFrom([user("12345")]), 0))).toBe("u5");
     const calling = [
       ...before,
       user("12345"),
@@ -315,11 +315,11 @@ describe("windowContext", () => {
       result("c1", "12"),
     ];
     // Behind it the newest round stays, whole, so that the model sees what became of what it called.
-    for (const max of [0, 4]) expect(shape(windowContext(contextOf(calling), max))).toBe("u5 a(c1) r(c1)");
-    expect(shape(windowContext(contextOf(calling.slice(0, -1)), 4))).toBe("u5 a(c1)");
+    for (const max of [0, 4]) expect(shape(windowContext(contextFrom(calling), max))).toBe("u5 a(c1) r(c1)");
+    expect(shape(windowContext(contextFrom(calling.slice(0, -1)), 4))).toBe("u5 a(c1)");
     // Both of a round's calls stay where one is still to be answered.
     const pending = [...before, user("12345"), said("", "c0", "c1"), result("c0", "1")];
-    expect(shape(windowContext(contextOf(pending), 4))).toBe("u5 a(c0,c1) r(c0)");
+    expect(shape(windowContext(contextFrom(pending), 4))).toBe("u5 a(c0,c1) r(c0)");
   });
 
   test("of a long turn the first rounds go, and what the user asked stays", () => {
@@ -327,27 +327,27 @@ describe("windowContext", () => {
       said("", `c${at}`),
       result(`c${at}`, "x".repeat(100)),
     ]);
-    const context = contextOf([user("old"), said("old"), user("task"), ...rounds.flat()]);
+    const context = contextFrom([user("old"), said("old"), user("task"), ...rounds.flat()]);
     expect(shape(windowContext(context, 330))).toBe("u4 a(c47) r(c47) a(c48) r(c48) a(c49) r(c49)");
     expect(windowContext(context, 330).usageSince).toBe(7);
   });
 
   test("a round that the user spoke into stays whole", () => {
-    const context = contextOf([user("1"), said("", "c0"), user("stop"), result("c0", "12345")]);
+    const context = contextFrom([user("1"), said("", "c0"), user("stop"), result("c0", "12345")]);
     expect(shape(windowContext(context, 0))).toBe("a(c0) u4 r(c0)");
   });
 
   test("a compaction's summary is the oldest item, and goes as others do", () => {
-    const context = contextOf([summary("1234567890"), user("12"), said("12"), user("123")]);
+    const context = contextFrom([summary("1234567890"), user("12"), said("12"), user("123")]);
     expect(shape(windowContext(context, 17))).toBe("summary10 u2 a2 u3");
     expect(shape(windowContext(context, 16))).toBe("u2 a2 u3");
   });
 
   test("without a user's message it holds what fits, and the newest round", () => {
-    expect(windowContext(contextOf([]), 0).items).toEqual([]);
-    expect(windowContext(contextOf([custom("12"), custom("3")]), 0).items).toEqual([]);
-    expect(shape(windowContext(contextOf([custom("12"), custom("3")]), 1))).toBe("c1");
-    expect(shape(windowContext(contextOf([custom("12"), said("", "c0"), result("c0", "1")]), 0))).toBe(
+    expect(windowContext(contextFrom([]), 0).items).toEqual([]);
+    expect(windowContext(contextFrom([custom("12"), custom("3")]), 0).items).toEqual([]);
+    expect(shape(windowContext(contextFrom([custom("12"), custom("3")]), 1))).toBe("c1");
+    expect(shape(windowContext(contextFrom([custom("12"), said("", "c0"), result("c0", "1")]), 0))).toBe(
       "a(c0) r(c0)",
     );
   });
@@ -364,8 +364,8 @@ describe("windowContext", () => {
 
   test("refuses a limit that is none", () => {
     for (const max of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-      expect(() => windowContext(contextOf([userMessage("hi")]), max)).toThrow(RangeError);
-      expect(() => windowContext(contextOf([userMessage("hi")]), max)).toThrow(
+      expect(() => windowContext(contextFrom([userMessage("hi")]), max)).toThrow(RangeError);
+      expect(() => windowContext(contextFrom([userMessage("hi")]), max)).toThrow(
         "maxCharacters: expected an integer >= 0",
       );
     }

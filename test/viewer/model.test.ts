@@ -1,10 +1,10 @@
 import fc from "fast-check";
-import { buildSessionContext, contextOf, parseSession } from "sessile";
+import { buildSessionContext, contextFrom, parseSession } from "sessile";
 import { describe, expect, it } from "vitest";
 import { readPage } from "../../src/viewer/app/page-source.js";
 import { outlineLines } from "../../src/viewer/model/outline.js";
 import { conversationRows } from "../../src/viewer/model/rows.js";
-import { searchEntries, searchPattern, textsOf } from "../../src/viewer/model/search.js";
+import { entryTexts, searchEntries, searchPattern } from "../../src/viewer/model/search.js";
 import { seenContext } from "../../src/viewer/model/seen-context.js";
 import { modelFor, sentRequest, sentTargets } from "../../src/viewer/model/sent-request.js";
 import { SessionModel } from "../../src/viewer/model/session-model.js";
@@ -17,7 +17,7 @@ import {
   firstLine,
   visibleText,
 } from "../../src/viewer/model/text.js";
-import { timelineColumns, timelineOf } from "../../src/viewer/model/timeline.js";
+import { rowTimeline, timelineColumns } from "../../src/viewer/model/timeline.js";
 import type { PageEntry } from "../../src/viewer/page-data.js";
 import { entryTree } from "../arbitraries/entries.js";
 import { Entries } from "./session.js";
@@ -277,7 +277,7 @@ describe("as sent to a target", () => {
     const { context } = seenContext(branched().model(), "a5");
     expect(modelFor("anthropic", context.model)).toBe("claude-opus-5-5");
     expect(modelFor("gemini", { provider: "google", modelId: "gemini-x" })).toBe("gemini-x");
-    expect(modelFor("gemini", contextOf([]).model)).toBe(sentTargets.gemini.model);
+    expect(modelFor("gemini", contextFrom([]).model)).toBe(sentTargets.gemini.model);
   });
 });
 
@@ -286,7 +286,7 @@ describe("the timeline", () => {
     const entries = branched();
     entries.reply("", { stopReason: "error", errorMessage: "overloaded", usage: undefined as never }, "bad");
     const model = entries.model();
-    const timeline = timelineOf(conversationRows(model, model.leafId));
+    const timeline = rowTimeline(conversationRows(model, model.leafId));
     expect(timeline.points.map(({ entryId, context, failed }) => [entryId, context, failed])).toEqual([
       ["a1", 250, false],
       ["a2", 450, false],
@@ -316,7 +316,7 @@ describe("the search", () => {
   it("finds numbers and any member of what other programs wrote, but no usage and no ids", () => {
     const data = { exitCode: 127, id: "inner", ok: true, list: [{ type: "kind" }] };
     const entry = { type: "custom", customType: "x", id: "outer", parentId: null, timestamp: "then", data };
-    expect([...textsOf(entry as unknown as PageEntry)]).toEqual(["x", "127", "inner", "kind"]);
+    expect([...entryTexts(entry as unknown as PageEntry)]).toEqual(["x", "127", "inner", "kind"]);
     const message = {
       role: "assistant",
       content: [{ type: "text", text: "so" }],
@@ -324,7 +324,7 @@ describe("the search", () => {
       count: 7,
     };
     const said = { ...entry, type: "message", customType: undefined, data: undefined, message };
-    expect([...textsOf(said as unknown as PageEntry)]).toEqual(["so"]);
+    expect([...entryTexts(said as unknown as PageEntry)]).toEqual(["so"]);
   });
 
   const find = (entries: Entries, words: string) =>
@@ -373,7 +373,7 @@ describe("the search", () => {
     for (let at = 0; at < 100_000; at++) deep = [deep];
     const entries = new Entries();
     entries.add({ type: "custom", customType: "deep", data: deep });
-    expect([...textsOf(entries.all[0] as (typeof entries.all)[number])]).toEqual(["deep"]);
+    expect([...entryTexts(entries.all[0] as (typeof entries.all)[number])]).toEqual(["deep"]);
   });
 });
 
@@ -444,10 +444,10 @@ describe("the sessions of subagents", () => {
     expect(models.startedBy(model, "c1")).toEqual([{ id: "c", key: "c" }]);
     expect(models.startedBy(model, "c2")).toEqual([{ id: "gone" }]);
     expect(models.startedBy(model, "d1")).toEqual([]);
-    expect(models.startOf("m")).toBeUndefined();
-    expect(models.startOf("c")).toEqual({ session: "m", entryId: place });
+    expect(models.startByKey("m")).toBeUndefined();
+    expect(models.startByKey("c")).toEqual({ session: "m", entryId: place });
     expect(read).toEqual([0]);
-    expect(models.startOf("g")).toEqual({ session: "c", entryId: inner });
+    expect(models.startByKey("g")).toEqual({ session: "c", entryId: inner });
     expect(models.get("g").facts.title).toBe("look closest");
     models.get("g");
     expect(read).toEqual([0, 1, 2]);
@@ -469,7 +469,7 @@ describe("the sessions of subagents", () => {
     late.user("a late one");
     models.update({ ...late.page, from: 0, at: 0, entries: late.all, total: 1 });
     expect(models.keys).toEqual(["m", "c", "g", "late"]);
-    expect(models.startOf("late")).toEqual({ session: "m", entryId: undefined });
+    expect(models.startByKey("late")).toEqual({ session: "m", entryId: undefined });
     child.reply("found");
     models.update({ ...child.page, from: 2, at: 2, entries: child.all.slice(2), total: child.all.length });
     expect(models.get("c").entries).toEqual(child.all);

@@ -6,7 +6,7 @@ import { realpathSync } from "node:fs";
 import { dirname, relative, resolve, sep } from "node:path";
 import {
   assistantMessage,
-  contextOf,
+  contextFrom,
   customEntry,
   type EntryMap,
   type Session,
@@ -122,7 +122,7 @@ export async function gitSnapshot(session: Session, options: GitSnapshotOptions)
 
   const mayChange = (call: ToolCall): boolean => {
     const asked = assistantMessage({ provider: "none", model: "none" }, call);
-    const touched = fileLedger(contextOf([asked]), ledgerOptions).files;
+    const touched = fileLedger(contextFrom([asked]), ledgerOptions).files;
     if (touched.length === 0) return !harmless.includes(call.name);
     return touched.some(({ operations }) => operations.some((operation) => operation !== "read"));
   };
@@ -217,7 +217,7 @@ export async function gitSnapshot(session: Session, options: GitSnapshotOptions)
       const path = await session.path(leafId);
       const from = path.findIndex(({ id }) => id === afterId) + 1;
       const messages = path.slice(from).flatMap((each) => (each.type === "message" ? [each.message] : []));
-      return fileLedger(contextOf(messages), ledgerOptions)
+      return fileLedger(contextFrom(messages), ledgerOptions)
         .files.filter(({ operations }) => operations.some((each) => each !== "read"))
         .map(({ path }) => path);
     },

@@ -3,9 +3,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import {
   type BlobStore,
+  blockResource,
   isBlobRef,
   type Resource,
-  resourceOf,
   type Session,
   type SessionEntry,
   type SessionStore,
@@ -192,7 +192,7 @@ function messageOf(entry: SessionEntry | UnknownEntry) {
   const { id, timestamp, message } = entry;
   const blocks = typeof message.content === "string" ? [] : message.content;
   const attachments = blocks.flatMap((block) => {
-    const resource = block.type === "text" ? resourceOf(block) : undefined;
+    const resource = block.type === "text" ? blockResource(block) : undefined;
     return resource !== undefined && "blob" in resource ? [resource.blob] : [];
   });
   return [{ id, timestamp, role: message.role, text: textOf(entry), attachments }];

@@ -3,8 +3,8 @@
  * derive from the client's key, so a repeated request finds the turn, or finishes it.
  */
 import {
+  blockResource,
   type Resource,
-  resourceOf,
   type Session,
   type SessionEntry,
   type UnknownEntry,
@@ -97,6 +97,6 @@ export function textOf(entry: SessionEntry | UnknownEntry): string {
   const { content } = entry.message;
   if (typeof content === "string") return content;
   return content
-    .flatMap((block) => (block.type === "text" && !resourceOf(block) ? [block.text] : []))
+    .flatMap((block) => (block.type === "text" && !blockResource(block) ? [block.text] : []))
     .join("\n");
 }

@@ -1,10 +1,10 @@
 import {
   type BlobRef,
+  blockResource,
   type ContextMessage,
   type EntryNode,
   messageText,
   type RecentPage,
-  resourceOf,
   type Session,
   type SessionEntry,
   type SessionStore,
@@ -204,7 +204,7 @@ function factsOf(entry: SessionEntry | UnknownEntry | undefined): Partial<EntryS
 function storedResources(message: ContextMessage): readonly StoredResource[] {
   if (!("content" in message) || typeof message.content === "string") return [];
   return message.content.flatMap((block) => {
-    const resource = resourceOf(block);
+    const resource = blockResource(block);
     return resource === undefined || resource.kind === "link" ? [] : [resource];
   });
 }
@@ -226,5 +226,5 @@ function resourceSummary(resource: StoredResource): ResourceSummary {
 function withoutResources(message: ContextMessage): ContextMessage {
   if (message.role !== "user" && message.role !== "toolResult") return message;
   if (typeof message.content === "string") return message;
-  return { ...message, content: message.content.filter((block) => resourceOf(block) === undefined) };
+  return { ...message, content: message.content.filter((block) => blockResource(block) === undefined) };
 }

@@ -9,7 +9,7 @@ import { oneOfOption } from "../../core/arguments.js";
 import type { CostOptions } from "../../providers/cost/index.js";
 import { type LoadedSession, loadSession, writeSource } from "../export-source.js";
 import { ReportBuilder } from "../report.js";
-import { textOf, wellFormed } from "../shared/values.js";
+import { readText, wellFormed } from "../shared/values.js";
 import type { ExportSource, InteropReport } from "../types.js";
 import { type AtifFile, TrajectorySteps } from "./steps.js";
 import type { AtifTrajectory } from "./trajectory.js";
@@ -72,7 +72,9 @@ export async function toAtif(source: ExportSource, options: AtifOptions = {}): P
     session_id: loaded.header.id,
     trajectory_id: loaded.header.id,
     agent: {
-      ...(options.agent ?? agentOf(loaded) ?? agentOf(session) ?? { name: "sessile", version: "unknown" }),
+      ...(options.agent ??
+        atifAgent(loaded) ??
+        atifAgent(session) ?? { name: "sessile", version: "unknown" }),
       ...(steps.model === undefined ? {} : { model_name: steps.model }),
     },
     steps: steps.steps,
@@ -113,12 +115,14 @@ async function stepsOfSession(
 }
 
 /** The agent that an imported session names. */
-function agentOf({ roots }: LoadedSession): { readonly name: string; readonly version: string } | undefined {
+function atifAgent({
+  roots,
+}: LoadedSession): { readonly name: string; readonly version: string } | undefined {
   for (const entry of roots.toReversed()) {
     if (entry.type !== "custom" || entry.customType !== "sessile.foreign") continue;
     const { agent, agentVersion } = (entry.data ?? {}) as Readonly<Record<string, unknown>>;
-    const name = textOf(agent);
-    if (name !== undefined) return { name, version: textOf(agentVersion) ?? "unknown" };
+    const name = readText(agent);
+    if (name !== undefined) return { name, version: readText(agentVersion) ?? "unknown" };
   }
   return undefined;
 }

@@ -4,10 +4,10 @@ import { digest } from "../../blobs/index.js";
 import type { AssistantMessage, ImageBlock, TextBlock, ToolCall } from "../../content/index.js";
 import { blockTexts, plainContent } from "../../content/internal.js";
 import { decodeBase64 } from "../../core/base64.js";
-import { type CostOptions, costOf } from "../../providers/cost/index.js";
-import { objectOf, textOf } from "../shared/values.js";
+import { type CostOptions, usageCost } from "../../providers/cost/index.js";
+import { readObject, readText } from "../shared/values.js";
 import { describedReply, writeBlocks } from "../shared/write-blocks.js";
-import { stepsOf, type WriteResult, type WriteRules, type WriteStep } from "../shared/write-steps.js";
+import { type WriteResult, type WriteRules, type WriteStep, writeSteps } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
 import {
   type AtifContent,
@@ -61,8 +61,8 @@ export class TrajectorySteps {
     this.#init = init;
     for (const entry of init.source.outline) {
       if (entry.type !== "custom" || entry.customType !== "sessile.subagent") continue;
-      const { toolCallId, sessionId } = objectOf(entry.data) ?? {};
-      const [call, session] = [textOf(toolCallId), textOf(sessionId)];
+      const { toolCallId, sessionId } = readObject(entry.data) ?? {};
+      const [call, session] = [readText(toolCallId), readText(sessionId)];
       if (call !== undefined && session !== undefined) this.#links.set(call, session);
     }
   }
@@ -73,7 +73,7 @@ export class TrajectorySteps {
     const find: WriteSource["find"] = (finding) => {
       if (finding.code !== "interrupted") source.find(finding);
     };
-    for await (const step of stepsOf({ ...source, find }, rules)) await this.#add(step, false);
+    for await (const step of writeSteps({ ...source, find }, rules)) await this.#add(step, false);
     // The format has no trajectory without a step.
     if (this.steps.length === 0) this.#push({ source: "system", message: "" });
   }
@@ -112,7 +112,7 @@ export class TrajectorySteps {
   async #addUser(step: WriteStep & { readonly kind: "user" }, isCopy: boolean): Promise<void> {
     const { entryId, time, content, customType } = step;
     this.#push({
-      ...timeOf(time),
+      ...readTime(time),
       source: customType === "sessile.initial_context" ? "system" : "user",
       message: await this.#content(entryId, content),
       ...(isCopy ? { is_copied_context: true } : {}),
@@ -134,7 +134,7 @@ export class TrajectorySteps {
     const observed: AtifResult[] = [];
     for (const result of results) if (result.interrupted !== true) observed.push(await this.#result(result));
     this.#push({
-      ...timeOf(time),
+      ...readTime(time),
       source: "agent",
       model_name: this.model,
       message: texts.join("\n"),
@@ -145,7 +145,7 @@ export class TrajectorySteps {
             tool_calls: calls.map((call) => ({
               tool_call_id: call.id,
               function_name: call.name,
-              arguments: objectOf(call.arguments) ?? { input: call.arguments ?? null },
+              arguments: readObject(call.arguments) ?? { input: call.arguments ?? null },
             })),
           }),
       ...(observed.length === 0 ? {} : { observation: { results: observed } }),
@@ -169,7 +169,7 @@ export class TrajectorySteps {
       if (block.type === "opaque") source.find({ code: "opaque", entryId, text: "a block of a provider" });
       if (block.type === "thinking" && block.thinking === "")
         source.find({ code: "reasoning", entryId, text: "reasoning without text" });
-      if (block.type === "toolCall" && objectOf(block.arguments) === undefined) {
+      if (block.type === "toolCall" && readObject(block.arguments) === undefined) {
         const text = `arguments of call ${block.id} that are no object are its argument \`input\``;
         source.find({ code: "entry", entryId, text });
       }
@@ -194,7 +194,7 @@ export class TrajectorySteps {
     const { tokensBefore, strategy } = entry;
     const compaction = { tokensBefore, ...(strategy === undefined ? {} : { strategy }) };
     this.#push({
-      ...timeOf(time),
+      ...readTime(time),
       source: "system",
       message: summary,
       extra: { sessile: { entry: entryId, compaction } },
@@ -232,7 +232,7 @@ export class TrajectorySteps {
     if (usage === undefined) return undefined;
     const { prices } = this.#init;
     const recorded = usage.cost !== undefined && usage.cost.total > 0 ? usage.cost : undefined;
-    const cost = recorded ?? costOf(usage, message, prices === undefined ? {} : { prices });
+    const cost = recorded ?? usageCost(usage, message, prices === undefined ? {} : { prices });
     if (cost === undefined) this.#unpriced++;
     else this.#priced++;
     const { input, output, cacheRead, cacheWrite } = usage;
@@ -252,7 +252,7 @@ function count(tokens: number): number {
 }
 
 /** A timestamp of four digits of the year, which readers of the format parse. */
-function timeOf(time: number): { readonly timestamp?: string } {
+function readTime(time: number): { readonly timestamp?: string } {
   const date = new Date(time);
   const timestamp = Number.isNaN(date.getTime()) ? "" : date.toISOString();
   return /^\d{4}-/.test(timestamp) ? { timestamp } : {};

@@ -1,7 +1,14 @@
 /** The row of Claude Code: its home, its transcripts at a glance, their titles, the words that resume one. */
 
-import { folderOf, lastRecords, nameOf, recordsOf, titleOf, versionOf } from "../shared/describe.js";
-import { arrayOf, type ForeignObject, millisecondsOf, objectOf, textOf } from "../shared/values.js";
+import {
+  folderByPath,
+  lastRecords,
+  nameByPath,
+  readRecords,
+  readVersion,
+  textTitle,
+} from "../shared/describe.js";
+import { type ForeignObject, readMilliseconds, readObject, readText, toArray } from "../shared/values.js";
 import type { AgentRow, AgentWindows } from "../types.js";
 
 /** A text that the program wrote: a tag first, or the note of an interruption. */
@@ -26,27 +33,27 @@ export const claudeAgent: AgentRow<"claude-code"> = {
     if (type === "summary" && typeof value.leafUuid === "string") return { sure: true };
     // Qwen Code has this envelope, with parts of Gemini.
     if (typeof type !== "string" || "systemPayload" in value) return undefined;
-    if (typeof uuid === "string" && Array.isArray(objectOf(value.message)?.parts)) return undefined;
+    if (typeof uuid === "string" && Array.isArray(readObject(value.message)?.parts)) return undefined;
     if (typeof uuid === "string" && typeof sessionId === "string" && "parentUuid" in value)
-      return { ...versionOf(value.version), sure: true };
+      return { ...readVersion(value.version), sure: true };
     if (type === "file-history-snapshot" && "snapshot" in value) return { sure: true };
     return typeof sessionId === "string" ? { sure: false } : undefined;
   },
 
   describe(path, windows) {
-    const id = nameOf(path);
+    const id = nameByPath(path);
     let cwd: string | undefined;
     let created: number | undefined;
     let sessionId: string | undefined;
-    for (const record of recordsOf(windows.head)) {
-      cwd ??= textOf(record.cwd);
-      sessionId ??= textOf(record.sessionId);
-      created ??= millisecondsOf(record.timestamp);
+    for (const record of readRecords(windows.head)) {
+      cwd ??= readText(record.cwd);
+      sessionId ??= readText(record.sessionId);
+      created ??= readMilliseconds(record.timestamp);
       if (cwd !== undefined && created !== undefined && sessionId !== undefined) break;
     }
     if (sessionId === undefined && cwd === undefined && created === undefined) return undefined;
     if (id.startsWith("agent-"))
-      return { id, cwd, created, partOf: `${folderOf(path)}/${sessionId ?? ""}.jsonl` };
+      return { id, cwd, created, readPart: `${folderByPath(path)}/${sessionId ?? ""}.jsonl` };
     return { id, cwd, created, title: transcriptTitle(windows) };
   },
 };
@@ -66,7 +73,7 @@ function transcriptTitle({ head, tail }: AgentWindows): string | undefined {
     const texts = kinds.map(([, member]) => `"${member}"`);
     for (const record of lastRecords(windows, texts)) {
       const member = kinds.find(([type]) => type === record.type)?.[1];
-      const title = member === undefined ? undefined : textOf(record[member]);
+      const title = member === undefined ? undefined : readText(record[member]);
       if (member !== undefined && title !== undefined && !last.has(member)) last.set(member, title);
       // An empty name leaves the choice to the other titles.
       if (last.get("customTitle")) break;
@@ -75,12 +82,12 @@ function transcriptTitle({ head, tail }: AgentWindows): string | undefined {
   see({ head, tail }, titleRecords);
   if (head !== tail) see({ head, tail: head }, titleRecords.slice(0, 2));
   for (const [, member] of titleRecords) {
-    const title = titleOf(last.get(member));
+    const title = textTitle(last.get(member));
     // The last prompt may be what the program wrote, like the first.
     const isAsked = member !== "lastPrompt" || firstPrompt([asPrompt(title)]) === title;
     if (title !== undefined && isAsked) return title;
   }
-  return titleOf(firstPrompt(recordsOf(head, Number.POSITIVE_INFINITY)));
+  return textTitle(firstPrompt(readRecords(head, Number.POSITIVE_INFINITY)));
 }
 
 const asPrompt = (content: unknown) => ({ type: "user", message: { content } });
@@ -94,7 +101,7 @@ const asPrompt = (content: unknown) => ({ type: "user", message: { content } });
 export function firstPrompt(records: Iterable<ForeignObject>): string | undefined {
   let command: string | undefined;
   for (const record of records) {
-    for (const text of textsOf(record)) {
+    for (const text of readTexts(record)) {
       const trimmed = text.trim();
       const name = between(trimmed, "<command-name>", "</command-name>");
       const input = between(trimmed, "<bash-input>", "</bash-input>");
@@ -107,13 +114,19 @@ export function firstPrompt(records: Iterable<ForeignObject>): string | undefine
 }
 
 /** The texts of a message that the user may have written. */
-function textsOf({ type, isMeta, isCompactSummary, isSidechain, message }: ForeignObject): readonly string[] {
+function readTexts({
+  type,
+  isMeta,
+  isCompactSummary,
+  isSidechain,
+  message,
+}: ForeignObject): readonly string[] {
   if (type !== "user" || isMeta === true || isCompactSummary === true || isSidechain === true) return [];
-  const content = objectOf(message)?.content;
+  const content = readObject(message)?.content;
   if (typeof content === "string") return [content.toWellFormed()];
-  const blocks = arrayOf(content).map(objectOf);
+  const blocks = toArray(content).map(readObject);
   if (blocks.some((block) => block?.type === "tool_result")) return [];
-  return blocks.flatMap((block) => (block?.type === "text" ? (textOf(block.text) ?? []) : []));
+  return blocks.flatMap((block) => (block?.type === "text" ? (readText(block.text) ?? []) : []));
 }
 
 /** The text between two others; undefined if one is not there. */

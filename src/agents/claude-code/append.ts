@@ -7,14 +7,14 @@ import { collectBytes, concatBytes, encodeTexts } from "../../core/bytes.js";
 import type { SessionEntry } from "../../session/index.js";
 import { readLines } from "../shared/lines.js";
 import { sourceAgain } from "../shared/read-again.js";
-import { millisecondsOf } from "../shared/values.js";
-import { stepsOf, type WriteResult, type WriteStep, type WriteSteps } from "../shared/write-steps.js";
+import { readMilliseconds } from "../shared/values.js";
+import { type WriteResult, type WriteStep, type WriteSteps, writeSteps } from "../shared/write-steps.js";
 import type { AppendSource, WrittenSession } from "../types.js";
 import { resumeWords } from "./agent.js";
-import { blocksOf, type Line, type Unit } from "./lines.js";
-import { transcriptOf } from "./links.js";
+import { type Line, lineBlocks, type Unit } from "./lines.js";
+import { linkedTranscript } from "./links.js";
 import { isUuid, readClaudeCode } from "./read.js";
-import { LineCollection, nameOf } from "./transcript-file.js";
+import { LineCollection, nameByPath } from "./transcript-file.js";
 import { layOut } from "./units.js";
 
 import { LineWriter } from "./write-lines.js";
@@ -25,9 +25,9 @@ const maxLineBytes = 64 * 1024 * 1024;
 export async function appendClaudeCode(source: AppendSource): Promise<WrittenSession | undefined> {
   const { files, original, from, added } = source;
   const { id: sessionId } = original.header;
-  const file = files.find(({ path }) => path.endsWith(".jsonl") && nameOf(path) === sessionId);
+  const file = files.find(({ path }) => path.endsWith(".jsonl") && nameByPath(path) === sessionId);
   if (file === undefined || !isUuid(sessionId)) return undefined;
-  const lines = linesOf(file);
+  const lines = appendedLines(file);
   const parent = from === null ? null : lastLine(lines, from, source);
   if (parent === undefined || (from === null && added.length === 0)) return undefined;
   const addedIds = new Set(added.map(({ id }) => id));
@@ -35,7 +35,7 @@ export async function appendClaudeCode(source: AppendSource): Promise<WrittenSes
     if (finding.entryId === undefined || addedIds.has(finding.entryId)) source.find(finding);
   };
   const writer = new LineWriter({ ...source, find }, { sessionId, parent, after: latestTime(lines) });
-  const steps = stepsOf({ ...source, find });
+  const steps = writeSteps({ ...source, find });
   if (changesCalls(steps.outlines, addedIds, original.entries)) return undefined;
   async function* after(): AsyncGenerator<string, void, undefined> {
     yield* addedLines(steps, writer, source);
@@ -95,7 +95,7 @@ function changesCalls(
 }
 
 /** The lines of the session itself. */
-function linesOf({ path, bytes }: AppendSource["files"][number]): readonly Line[] {
+function appendedLines({ path, bytes }: AppendSource["files"][number]): readonly Line[] {
   const lines = new LineCollection();
   for (const found of readLines(bytes, maxLineBytes)) {
     if (found.kind !== "record" || found.value.isSidechain === true) continue;
@@ -105,7 +105,7 @@ function linesOf({ path, bytes }: AppendSource["files"][number]): readonly Line[
 }
 
 function latestTime(lines: readonly Line[]): number {
-  return lines.reduce((latest, { value }) => Math.max(latest, millisecondsOf(value.timestamp) ?? 0), 0);
+  return lines.reduce((latest, { value }) => Math.max(latest, readMilliseconds(value.timestamp) ?? 0), 0);
 }
 
 /**
@@ -114,12 +114,12 @@ function latestTime(lines: readonly Line[]): number {
  */
 function lastLine(lines: readonly Line[], from: string, source: AppendSource): string | undefined {
   const { entries } = source.original;
-  const { units } = layOut(transcriptOf(lines, false));
+  const { units } = layOut(linkedTranscript(lines, false));
   const again = readClaudeCode(sourceAgain(source));
   const owners = new Map<string, Unit>();
   for (const unit of units) {
-    for (const [recordId, part] of partsOf(unit)) {
-      const id = again?.idOf(recordId, part);
+    for (const [recordId, part] of unitParts(unit)) {
+      const id = again?.idByRecordId(recordId, part);
       if (id !== undefined && !owners.has(id)) owners.set(id, unit);
     }
   }
@@ -134,13 +134,13 @@ function lastLine(lines: readonly Line[], from: string, source: AppendSource): s
 }
 
 /** The records and parts that the entries of a unit have their ids of. */
-function partsOf({ kind, lines, results }: Unit): readonly (readonly [recordId: string, part: string])[] {
+function unitParts({ kind, lines, results }: Unit): readonly (readonly [recordId: string, part: string])[] {
   const parts: (readonly [string, string])[] = [];
   const [first] = lines;
   if (first !== undefined) parts.push([first.uuid, ""]);
   if (kind === "line" && first?.value.subtype === "microcompact_boundary") return [];
   for (const line of results) {
-    for (const part of blocksOf(line).keys()) parts.push([line.uuid, String(part)]);
+    for (const part of lineBlocks(line).keys()) parts.push([line.uuid, String(part)]);
     parts.push([line.uuid, "text"]);
   }
   return parts;

@@ -4,17 +4,17 @@
  * compares it.
  */
 
-import { objectOf } from "../shared/values.js";
+import { readObject } from "../shared/values.js";
 import { isBoundary, isMessage, type Line, LineSet, preservedBy, type Transcript } from "./lines.js";
 
 /**
  * The lines from the start of the conversation to its leaf, oldest first; empty without a message. After a
  * compaction the first is its boundary, and the lines that it preserves follow its summary.
  */
-export function chainOf(transcript: Transcript): readonly Line[] {
+export function transcriptChain(transcript: Transcript): readonly Line[] {
   const parents = relinked(transcript);
   const above = (line: Line) => (parents.size > 0 && parents.has(line) ? parents.get(line) : line.parent);
-  const leaf = leafOf(transcript, above);
+  const leaf = transcriptLeaf(transcript, above);
   const chain: Line[] = [];
   const seen = new LineSet(transcript);
   for (let at = leaf; at !== undefined && !seen.has(at); at = above(at)) {
@@ -67,7 +67,7 @@ function sentBehind(chain: readonly Line[], { lines }: Transcript, above: Above)
 }
 
 function isQueued({ type, value }: Line): boolean {
-  return type === "attachment" && objectOf(value.attachment)?.type === "queued_command";
+  return type === "attachment" && readObject(value.attachment)?.type === "queued_command";
 }
 
 /**
@@ -94,7 +94,7 @@ function relinked(transcript: Transcript): ReadonlyMap<Line, Line | undefined> {
   let budget = 8 * lines.length;
   for (const boundary of boundaries) {
     const preserved = preservedBy(boundary, transcript);
-    const anchor = preserved?.anchor === undefined ? undefined : transcript.lineOf(preserved.anchor);
+    const anchor = preserved?.anchor === undefined ? undefined : transcript.lineByUuid(preserved.anchor);
     if (preserved === undefined || anchor === undefined) continue;
     let parent = anchor;
     const followers = children.get(anchor) ?? [];
@@ -115,7 +115,7 @@ function relinked(transcript: Transcript): ReadonlyMap<Line, Line | undefined> {
 }
 
 /** The last line that a conversation ends in: a message, or a line after one. */
-function leafOf(transcript: Transcript, above: Above): Line | undefined {
+function transcriptLeaf(transcript: Transcript, above: Above): Line | undefined {
   const { lines, isSidechain } = transcript;
   if (isSidechain) return lines.findLast(isMessage);
   const followed = new LineSet(transcript);
@@ -138,5 +138,5 @@ function leafOf(transcript: Transcript, above: Above): Line | undefined {
 /** Whether a conversation can end in a line. */
 function canEnd({ type, value }: Line): boolean {
   if (value.teamName || type === "progress") return false;
-  return type !== "attachment" || objectOf(value.attachment)?.type !== "fork_briefing";
+  return type !== "attachment" || readObject(value.attachment)?.type !== "fork_briefing";
 }

@@ -1,8 +1,8 @@
 /** Anthropic's content blocks as blocks of user messages and results. Nothing is opened or fetched. */
 
 import { describeResource, type ImageBlock, type TextBlock } from "../../content/index.js";
-import { digestOf } from "../shared/ids.js";
-import { arrayOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "../shared/values.js";
+import { textDigest } from "../shared/ids.js";
+import { type ForeignObject, readObject, readText, toArray, unknownBlocks } from "../shared/values.js";
 
 /** A block of a user message or a result. */
 export type ShownBlock = TextBlock | ImageBlock;
@@ -10,19 +10,19 @@ export type ShownBlock = TextBlock | ImageBlock;
 /** The content of a message or a result. A text is one block; an unknown block is its JSON and its media. */
 export function shownBlocks(content: unknown): readonly ShownBlock[] {
   if (typeof content === "string") return [{ type: "text", text: content.toWellFormed() }];
-  return arrayOf(content).flatMap(shownBlock);
+  return toArray(content).flatMap(shownBlock);
 }
 
 function shownBlock(block: unknown): readonly ShownBlock[] {
-  const fields = objectOf(block);
+  const fields = readObject(block);
   if (fields === undefined) return typeof block === "string" ? shownBlocks(block) : [];
   switch (fields.type) {
     case "text":
       return typeof fields.text === "string" ? [{ type: "text", text: fields.text.toWellFormed() }] : [];
     case "image":
-      return mediaBlocks(fields, objectOf(fields.source) ?? {});
+      return mediaBlocks(fields, readObject(fields.source) ?? {});
     case "document":
-      return [...aboutDocument(fields), ...mediaBlocks(fields, objectOf(fields.source) ?? {})];
+      return [...aboutDocument(fields), ...mediaBlocks(fields, readObject(fields.source) ?? {})];
     default:
       return unknownBlocks(fields);
   }
@@ -30,7 +30,7 @@ function shownBlock(block: unknown): readonly ShownBlock[] {
 
 /** The title and the context of a document, which the model reads before it. */
 function aboutDocument({ title, context }: ForeignObject): readonly TextBlock[] {
-  const texts = [textOf(title), textOf(context)].filter((text) => text !== undefined && /\S/.test(text));
+  const texts = [readText(title), readText(context)].filter((text) => text !== undefined && /\S/.test(text));
   return texts.length === 0 ? [] : [{ type: "text", text: texts.join("\n") }];
 }
 
@@ -38,7 +38,7 @@ function mediaBlocks(block: ForeignObject, source: ForeignObject): readonly Show
   const { data, media_type: mediaType, url, content } = source;
   if (source.type === "base64" && typeof data === "string") {
     const fallback = block.type === "image" ? "image/png" : "application/pdf";
-    return [{ type: "image", data, mimeType: textOf(mediaType) ?? fallback }];
+    return [{ type: "image", data, mimeType: readText(mediaType) ?? fallback }];
   }
   if (source.type === "text" && typeof data === "string")
     return [{ type: "text", text: data.toWellFormed() }];
@@ -48,7 +48,7 @@ function mediaBlocks(block: ForeignObject, source: ForeignObject): readonly Show
 }
 
 function link(uri: string): TextBlock {
-  const resourceId = `res_${digestOf(uri).slice(0, 16)}`;
+  const resourceId = `res_${textDigest(uri).slice(0, 16)}`;
   const resource = { resourceId, kind: "link", source: "import", uri } as const;
   return { type: "text", text: describeResource(resource), resource };
 }

@@ -1,9 +1,9 @@
 /** The units of a transcript as entries: replies with their results, user messages, compactions, notes. */
 
-import { arrayOf, countOf, objectOf, textOf } from "../shared/values.js";
+import { readCount, readObject, readText, toArray } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder } from "../types.js";
 import { plainText, shownBlocks } from "./content.js";
-import { blocksOf, countedType, isApiError, isMessage, type Line, typeOf, type Unit } from "./lines.js";
+import { countedType, isApiError, isMessage, type Line, lineBlocks, readType, type Unit } from "./lines.js";
 import type { Conversation, Titles } from "./reply-entries.js";
 import { addReply, answerKey, userDraft } from "./reply-entries.js";
 import type { Layout } from "./units.js";
@@ -47,14 +47,14 @@ function addFollowers({ units, leaf }: Layout): void {
     const [line] = unit.lines;
     // At the end a note counts as the next message.
     const end = line !== undefined && isMessage(line) ? "prompt" : undefined;
-    const follower = followerOf(unit) ?? unit.next ?? end;
+    const follower = unitFollower(unit) ?? unit.next ?? end;
     if (unit.parent !== undefined && follower !== undefined) unit.parent.next = follower;
   };
   for (let at = units.length - 1; at >= 0; at--) pass(units[at] as Unit);
   for (let unit = leaf; unit !== undefined; unit = unit.parent) pass(unit);
 }
 
-function followerOf({ kind, lines: [line] }: Unit): Unit["next"] {
+function unitFollower({ kind, lines: [line] }: Unit): Unit["next"] {
   if (line === undefined || kind === "compaction") return undefined;
   if (line.type === "assistant") return "reply";
   return line.type === "user" && line.value.isMeta !== true ? "prompt" : undefined;
@@ -106,9 +106,9 @@ function addOne(
 /** A user line without results: a message of the user, or a note of the program. */
 function addUser(conversation: Conversation, line: Line, parentId: string | null): string | null {
   const { source } = conversation;
-  const content = objectOf(line.value.message)?.content;
-  const blocks = arrayOf(content);
-  const isResult = (block: unknown) => objectOf(block)?.type === "tool_result";
+  const content = readObject(line.value.message)?.content;
+  const blocks = toArray(content);
+  const isResult = (block: unknown) => readObject(block)?.type === "tool_result";
   const hasOrphan = blocks.some(isResult);
   if (hasOrphan) {
     const { file, line: at } = line.record;
@@ -122,7 +122,7 @@ function addUser(conversation: Conversation, line: Line, parentId: string | null
 }
 
 function addApiError(conversation: Conversation, line: Line, parentId: string | null): string {
-  const data = { text: plainText(objectOf(line.value.message)?.content) };
+  const data = { text: plainText(readObject(line.value.message)?.content) };
   return addOne(conversation, line, { type: "custom", customType: "sessile.api_error", data }, { parentId });
 }
 
@@ -136,25 +136,25 @@ function addCompaction(
   const { builder, source } = conversation;
   const summary = lines.find(({ type }) => type === "user");
   if (summary !== undefined) source.count(countedType(summary), "mapped", summary.record);
-  const retain = retained.flatMap((unit) => entriesOf(unit, builder));
+  const retain = retained.flatMap((unit) => unitEntries(unit, builder));
   const draft = {
     type: "compaction",
-    summary: plainText(objectOf(summary?.value.message)?.content),
+    summary: plainText(readObject(summary?.value.message)?.content),
     // Its own id, which keeps nothing before it.
     firstKeptEntryId: "",
-    tokensBefore: countOf(objectOf(boundary.value.compactMetadata)?.preTokens),
+    tokensBefore: readCount(readObject(boundary.value.compactMetadata)?.preTokens),
     ...(retain.length === 0 ? {} : { retain }),
   } as const;
   return addOne(conversation, boundary, draft, { parentId });
 }
 
 /** The messages of a unit that were added. */
-function entriesOf({ lines, results }: Unit, builder: EntryBuilder): readonly string[] {
-  const first = lines.map(({ uuid }) => builder.idOf(uuid)).find((id) => id !== undefined);
+function unitEntries({ lines, results }: Unit, builder: EntryBuilder): readonly string[] {
+  const first = lines.map(({ uuid }) => builder.idByRecordId(uuid)).find((id) => id !== undefined);
   const ids = first === undefined ? [] : [first];
   for (const line of results) {
-    for (const part of [...blocksOf(line).keys(), "text"]) {
-      const id = builder.idOf(line.uuid, part);
+    for (const part of [...lineBlocks(line).keys(), "text"]) {
+      const id = builder.idByRecordId(line.uuid, part);
       if (id !== undefined) ids.push(id);
     }
   }
@@ -164,10 +164,10 @@ function entriesOf({ lines, results }: Unit, builder: EntryBuilder): readonly st
 /** A microcompaction: the results of the calls that it names are not sent any more. */
 function addCleared(conversation: Conversation, line: Line, parentId: string | null): string | null {
   const { answered, builder, layout, source } = conversation;
-  const ids = arrayOf(objectOf(line.value.microcompactMetadata)?.compactedToolIds);
+  const ids = toArray(readObject(line.value.microcompactMetadata)?.compactedToolIds);
   let last = parentId;
   for (const callId of new Set(ids)) {
-    const reply = typeof callId === "string" ? layout.replyOf(callId, line) : undefined;
+    const reply = typeof callId === "string" ? layout.replyByCallId(callId, line) : undefined;
     const targetId = reply && answered.get(answerKey(reply, callId as string));
     if (targetId === undefined) continue;
     const replacement = { content: [{ type: "text", text: clearedText }] };
@@ -187,13 +187,13 @@ function addAttachment(
   parentId: string | null,
 ): string | null {
   const { builder, source } = conversation;
-  const attachment = objectOf(line.value.attachment) ?? {};
-  const type = typeOf(attachment);
+  const attachment = readObject(line.value.attachment) ?? {};
+  const type = readType(attachment);
   const { prompt } = attachment;
   // A message that the user sent while the agent was at work.
   if (type === "queued_command" && attachment.isMeta !== true && isPrompt(prompt)) {
-    const sent = textOf(attachment.source_uuid);
-    const isSentBefore = sent !== undefined && builder.idOf(sent) !== undefined;
+    const sent = readText(attachment.source_uuid);
+    const isSentBefore = sent !== undefined && builder.idByRecordId(sent) !== undefined;
     const content = typeof prompt === "string" ? prompt.toWellFormed() : shownBlocks(prompt);
     // Before the next message it was not sent. At the end of a growing file it was still a message.
     if (isSentBefore || next === "prompt") {
@@ -203,8 +203,8 @@ function addAttachment(
     const message = { role: "user", content, timestamp: builder.time(line.value.timestamp) } as const;
     return addOne(conversation, line, { type: "message", message }, { parentId });
   }
-  const rendered = arrayOf(line.value.rendered);
-  const content = rendered.flatMap((part) => shownBlocks(objectOf(part)?.content));
+  const rendered = toArray(line.value.rendered);
+  const content = rendered.flatMap((part) => shownBlocks(readObject(part)?.content));
   if (content.length === 0) return skip(conversation, line, parentId);
   if (instructionTypes.has(type) && !source.instructions) {
     const data = { type, text: plainText(content) };

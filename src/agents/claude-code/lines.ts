@@ -3,7 +3,7 @@
  * are state, titles and logs. Nothing is certain about a line: each member is checked where it is read.
  */
 
-import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, readObject, readText, toArray } from "../shared/values.js";
 import type { ForeignRecord } from "../types.js";
 
 /** A line with a uuid. */
@@ -59,7 +59,7 @@ export interface Transcript {
   readonly isSidechain: boolean;
   /** Lines whose parent is not the one that the file names. */
   readonly breaks: Break[];
-  lineOf(uuid: string): Line | undefined;
+  lineByUuid(uuid: string): Line | undefined;
 }
 
 /** A line with another parent than the file names, or without one. */
@@ -69,17 +69,17 @@ export interface Break {
 }
 
 /** The line of a record; undefined for a record without a uuid. */
-export function lineOf(record: ForeignRecord, at: number, again?: number): Line | undefined {
+export function recordLine(record: ForeignRecord, at: number, again?: number): Line | undefined {
   const { value } = record;
-  const uuid = idOf(value.uuid);
+  const uuid = readId(value.uuid);
   if (uuid === undefined) return undefined;
-  const parentUuid = idOf(value.parentUuid);
+  const parentUuid = readId(value.parentUuid);
   return {
     at,
     again,
     record,
     value,
-    type: typeOf(value),
+    type: readType(value),
     uuid,
     parentUuid,
     parent: undefined,
@@ -107,12 +107,12 @@ export class LineSet {
 }
 
 /** The type of a record; empty without one. */
-export function typeOf(value: ForeignObject): string {
-  return textOf(value.type) ?? "";
+export function readType(value: ForeignObject): string {
+  return readText(value.type) ?? "";
 }
 
 /** A text that is not empty. */
-export function idOf(value: unknown): string | undefined {
+export function readId(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
@@ -144,14 +144,14 @@ export function isBoundary({ type, value }: Line): boolean {
 }
 
 /** The blocks of a message. A text is one block. */
-export function blocksOf({ value }: Line): readonly unknown[] {
-  const content = objectOf(value.message)?.content;
-  return typeof content === "string" ? [{ type: "text", text: content }] : arrayOf(content);
+export function lineBlocks({ value }: Line): readonly unknown[] {
+  const content = readObject(value.message)?.content;
+  return typeof content === "string" ? [{ type: "text", text: content }] : toArray(content);
 }
 
 /** The id that the lines of one reply have in common. */
 export function messageId(line: Line): string | undefined {
-  return line.type === "assistant" ? idOf(objectOf(line.value.message)?.id) : undefined;
+  return line.type === "assistant" ? readId(readObject(line.value.message)?.id) : undefined;
 }
 
 /** The member `sessile` of an exported line that begins the conversation again. The agent ignores it. */
@@ -159,7 +159,7 @@ export const startMark = "start";
 
 /** Whether a line of a reply has the reason of its end. */
 export function hasReason({ value }: Line): boolean {
-  return typeof objectOf(value.message)?.stop_reason === "string";
+  return typeof readObject(value.message)?.stop_reason === "string";
 }
 
 /** A call of a reply. */
@@ -173,10 +173,10 @@ export interface Call {
 /** The calls in an assistant line. */
 export function callsIn(line: Line): readonly Call[] {
   const calls: Call[] = [];
-  for (const block of blocksOf(line)) {
-    const { type, id, name, input } = objectOf(block) ?? {};
+  for (const block of lineBlocks(line)) {
+    const { type, id, name, input } = readObject(block) ?? {};
     if (type === "tool_use" && typeof id === "string" && typeof name === "string")
-      calls.push({ id, name, prompt: idOf(objectOf(input)?.prompt) });
+      calls.push({ id, name, prompt: readId(readObject(input)?.prompt) });
   }
   return calls;
 }
@@ -185,8 +185,8 @@ export function callsIn(line: Line): readonly Call[] {
 export function resultIds(line: Line): readonly string[] {
   const ids: string[] = [];
   if (line.type !== "user") return ids;
-  for (const block of blocksOf(line)) {
-    const { type, tool_use_id: id } = objectOf(block) ?? {};
+  for (const block of lineBlocks(line)) {
+    const { type, tool_use_id: id } = readObject(block) ?? {};
     if (type === "tool_result" && typeof id === "string") ids.push(id);
   }
   return ids;
@@ -201,31 +201,32 @@ export interface Preserved {
 }
 
 /** The lines that a boundary preserves, if all of them are there. */
-export function preservedBy(boundary: Line, { lineOf }: Transcript): Preserved | undefined {
-  const metadata = objectOf(boundary.value.compactMetadata);
-  const messages = objectOf(metadata?.preservedMessages);
+export function preservedBy(boundary: Line, { lineByUuid }: Transcript): Preserved | undefined {
+  const metadata = readObject(boundary.value.compactMetadata);
+  const messages = readObject(metadata?.preservedMessages);
   if (messages !== undefined) {
-    const uuids = arrayOf(messages.uuids).flatMap((uuid) => idOf(uuid) ?? []);
-    const found = uuids.flatMap((uuid) => lineOf(uuid) ?? []);
+    const uuids = toArray(messages.uuids).flatMap((uuid) => readId(uuid) ?? []);
+    const found = uuids.flatMap((uuid) => lineByUuid(uuid) ?? []);
     if (found.length === 0 || found.length < uuids.length) return undefined;
-    return { anchor: idOf(messages.anchorUuid), lines: found };
+    return { anchor: readId(messages.anchorUuid), lines: found };
   }
   // Before there was a list: the ends of a chain.
-  const segment = objectOf(metadata?.preservedSegment);
-  const [head, tail] = [idOf(segment?.headUuid), idOf(segment?.tailUuid)];
+  const segment = readObject(metadata?.preservedSegment);
+  const [head, tail] = [readId(segment?.headUuid), readId(segment?.tailUuid)];
   if (head === undefined || tail === undefined) return undefined;
   const lines: Line[] = [];
   const seen = new Set<Line>();
-  for (let at = lineOf(tail); at !== undefined && !seen.has(at); at = at.parent) {
+  for (let at = lineByUuid(tail); at !== undefined && !seen.has(at); at = at.parent) {
     seen.add(at);
     lines.push(at);
-    if (at.uuid === head) return { anchor: idOf(segment?.anchorUuid), lines: lines.reverse() };
+    if (at.uuid === head) return { anchor: readId(segment?.anchorUuid), lines: lines.reverse() };
   }
   return undefined;
 }
 
 /** The type of a line in the report. */
 export function countedType({ type, value }: Pick<Line, "type" | "value">): string {
-  const subtype = type === "attachment" ? textOf(objectOf(value.attachment)?.type) : textOf(value.subtype);
+  const subtype =
+    type === "attachment" ? readText(readObject(value.attachment)?.type) : readText(value.subtype);
   return subtype === undefined ? type : `${type} ${subtype}`;
 }

@@ -4,15 +4,15 @@
  * file.
  */
 
-import { countOf, objectOf } from "../shared/values.js";
+import { readCount, readObject } from "../shared/values.js";
 import {
   before,
-  idOf,
   isBoundary,
   isMessage,
   isPrompt,
   type Line,
   LineSet,
+  readId,
   resultIds,
   startMark,
   type Transcript,
@@ -22,9 +22,9 @@ import {
 const maxSearched = 64;
 
 /** Lines in the order of their file, with their parents. Linear in the lines. */
-export function transcriptOf(lines: readonly Line[], isSidechain: boolean): Transcript {
+export function linkedTranscript(lines: readonly Line[], isSidechain: boolean): Transcript {
   let byId: Map<string, Line> | undefined;
-  const lineOf = (uuid: string) => {
+  const lineByUuid = (uuid: string) => {
     byId ??= new Map(lines.map((line) => [line.uuid, line]));
     return byId.get(uuid);
   };
@@ -33,13 +33,13 @@ export function transcriptOf(lines: readonly Line[], isSidechain: boolean): Tran
     const { parentUuid } = line;
     // Mostly it is the line before, and a comparison is faster than a search.
     if (parentUuid === undefined) line.parent = undefined;
-    else line.parent = parentUuid === last?.uuid ? last : lineOf(parentUuid);
-    const logical = isBoundary(line) ? idOf(line.value.logicalParentUuid) : undefined;
-    line.logical = logical === undefined ? undefined : lineOf(logical);
+    else line.parent = parentUuid === last?.uuid ? last : lineByUuid(parentUuid);
+    const logical = isBoundary(line) ? readId(line.value.logicalParentUuid) : undefined;
+    line.logical = logical === undefined ? undefined : lineByUuid(logical);
     line.index = index;
     last = line;
   }
-  const transcript = { lines, isSidechain, breaks: [], lineOf };
+  const transcript = { lines, isSidechain, breaks: [], lineByUuid };
   linkOrphans(transcript);
   return transcript;
 }
@@ -54,10 +54,10 @@ function linkOrphans({ lines, isSidechain, breaks }: Transcript): void {
   }
   const starts = startsIn(lines, orphans, isSidechain);
   const isUsed = aboveMessages(lines);
-  const roots = rootsOf(lines);
+  const roots = lineRoots(lines);
   for (const line of orphans) {
     if (starts.has(line)) continue;
-    const previous = previousOf(line, lines, roots);
+    const previous = linePrevious(line, lines, roots);
     if (previous !== undefined) {
       if (isBoundary(line)) line.logical = previous;
       else line.parent = previous;
@@ -99,14 +99,14 @@ function startsIn(lines: readonly Line[], orphans: readonly Line[], isSidechain:
 
 /** The tokens of the request that a line of a reply answers. */
 function sentTokens({ type, value }: Line): number | undefined {
-  const usage = type === "assistant" ? objectOf(objectOf(value.message)?.usage) : undefined;
+  const usage = type === "assistant" ? readObject(readObject(value.message)?.usage) : undefined;
   if (usage === undefined) return undefined;
   const { input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage;
-  return countOf(input) + countOf(read) + countOf(written);
+  return readCount(input) + readCount(read) + readCount(written);
 }
 
 function namedParent(line: Line): string | undefined {
-  return (isBoundary(line) ? idOf(line.value.logicalParentUuid) : undefined) ?? line.parentUuid;
+  return (isBoundary(line) ? readId(line.value.logicalParentUuid) : undefined) ?? line.parentUuid;
 }
 
 function reportOrphan(line: Line, previous: Line | undefined, breaks: Transcript["breaks"]): void {
@@ -154,14 +154,14 @@ interface Roots {
   find(index: number): number;
 }
 
-function rootsOf(lines: readonly Line[]): Roots {
+function lineRoots(lines: readonly Line[]): Roots {
   const up = Int32Array.from(lines.keys());
-  const upOf = (index: number) => up[index] as number;
+  const parentIndex = (index: number) => up[index] as number;
   const find = (index: number) => {
     let at = index;
-    while (upOf(at) !== at) {
-      up[at] = upOf(upOf(at));
-      at = upOf(at);
+    while (parentIndex(at) !== at) {
+      up[at] = parentIndex(parentIndex(at));
+      at = parentIndex(at);
     }
     return at;
   };
@@ -173,7 +173,7 @@ function rootsOf(lines: readonly Line[]): Roots {
 }
 
 /** The nearest line before a line in the file that is not after it in the history. */
-function previousOf(line: Line, lines: readonly Line[], { find }: Roots): Line | undefined {
+function linePrevious(line: Line, lines: readonly Line[], { find }: Roots): Line | undefined {
   const { index } = line;
   for (let at = index - 1; at >= Math.max(0, index - maxSearched); at--) {
     const previous = lines[at] as Line;
@@ -202,7 +202,7 @@ export function joinForks(transcript: Transcript): void {
 function isStop(line: Line): boolean {
   const { type, value } = line;
   if (type === "attachment")
-    return "rendered" in value || objectOf(value.attachment)?.type === "queued_command";
+    return "rendered" in value || readObject(value.attachment)?.type === "queued_command";
   return isMessage(line) || isBoundary(line) || value.subtype === "microcompact_boundary";
 }
 
@@ -244,7 +244,7 @@ class Forks {
 
   /** Links a line to the message before it in the file, if its parent leaves that out. */
   join(line: Line, previous: Line): void {
-    const lead = this.#leadOf(line, previous);
+    const lead = this.#lineLead(line, previous);
     if (lead === undefined) return;
     const { link, message } = lead;
     if (line.unit?.kind === "reply" && line !== line.unit.lines[0]) {
@@ -260,7 +260,7 @@ class Forks {
     if (this.#isAfter(previous, message, link)) this.#link(link, previous);
   }
 
-  #leadOf(line: Line, previous: Line): Lead | undefined {
+  #lineLead(line: Line, previous: Line): Lead | undefined {
     let link = line;
     let isProgress = true;
     let at = before(line);

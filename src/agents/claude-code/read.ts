@@ -3,27 +3,27 @@
  * file (1.x), files beside it (2.0) or files of a folder with descriptions (2.1).
  */
 
-import { textOf } from "../shared/values.js";
+import { readText } from "../shared/values.js";
 import type { EntryBuilder, ForeignSource } from "../types.js";
 import { addEntries, addTitles } from "./entries.js";
 import type { Line, Transcript, Unit } from "./lines.js";
-import { transcriptOf } from "./links.js";
+import { linkedTranscript } from "./links.js";
 import type { Conversation } from "./reply-entries.js";
-import { agentPrefix, childOfFile, Links, sidechainsOf } from "./subagents.js";
-import { fileOf, nameOf, reportState, titlesOf } from "./transcript-file.js";
+import { agentPrefix, childOfFile, fileSidechains, Links } from "./subagents.js";
+import { nameByPath, reportState, sourceFile, transcriptTitles } from "./transcript-file.js";
 import { layOut } from "./units.js";
 
 /** Reads a session and those of its subagents. Returns the entries of the session itself. */
 export function readClaudeCode(source: ForeignSource): EntryBuilder | undefined {
   const paths = source.files.flatMap(({ path, form }) => (form === "lines" ? [path] : []));
-  const isAgent = (path: string) => nameOf(path).startsWith(agentPrefix);
+  const isAgent = (path: string) => nameByPath(path).startsWith(agentPrefix);
   // A workflow has a journal beside its agents, of what it started.
   const isBeside = (path: string) => /(?:^|\/)subagents\//.test(path);
   const mains = paths.filter((path) => !isAgent(path) && !isBeside(path));
   const wanted = source.sessionId;
-  const mainPath = mains.find((path) => nameOf(path) === wanted) ?? mains[0] ?? paths[0];
+  const mainPath = mains.find((path) => nameByPath(path) === wanted) ?? mains[0] ?? paths[0];
   if (mainPath === undefined) return undefined;
-  const main = fileOf(source, mainPath);
+  const main = sourceFile(source, mainPath);
   const foreignId = isUuid(main.name) ? main.name : (main.sessionId ?? main.name);
   const first = source.session({
     id: foreignId,
@@ -36,7 +36,7 @@ export function readClaudeCode(source: ForeignSource): EntryBuilder | undefined 
   const agentFiles = paths.filter((path) => isAgent(path) && path !== mainPath);
   const taken = new Set<string>();
   const children = [
-    ...sidechainsOf(main, first.sessionId),
+    ...fileSidechains(main, first.sessionId),
     ...agentFiles.flatMap((path) =>
       childOfFile(source, path, { main, foreignId, parentId: first.sessionId, taken }),
     ),
@@ -44,29 +44,29 @@ export function readClaudeCode(source: ForeignSource): EntryBuilder | undefined 
   const links = new Links(source, children);
   reportState(source, main);
   const own = isAgent(mainPath) ? main.lines : main.lines.filter(({ value }) => value.isSidechain !== true);
-  const conversation = { source, childOf: links.childOf, runOf: links.runOf };
+  const conversation = { source, callChild: links.findChild, resultRun: links.readRun };
   const add = (
     lines: readonly Line[],
     isSidechain: boolean,
     builder: Conversation["builder"],
     id: string,
   ) => {
-    const transcript = transcriptOf(lines, isSidechain);
+    const transcript = linkedTranscript(lines, isSidechain);
     const layout = layOut(transcript);
     reportBreaks(source, transcript);
     const own = { answered: new Map<string, string>(), inferred: new Set<Unit>(), layout };
     addEntries({ ...conversation, ...own, builder, foreignId: id });
   };
   add(own, isAgent(mainPath), first, foreignId);
-  addTitles(first, titlesOf(main), main.lines[0]?.value.timestamp);
+  addTitles(first, transcriptTitles(main), main.lines[0]?.value.timestamp);
   for (const path of paths)
-    if (isBeside(path) && !isAgent(path) && path !== mainPath) reportState(source, fileOf(source, path));
+    if (isBeside(path) && !isAgent(path) && path !== mainPath) reportState(source, sourceFile(source, path));
   for (const child of children) {
     const { sessionId, file, parentAgentId } = child;
     const parent = parentAgentId === undefined ? undefined : links.agent(parentAgentId);
     const builder = source.session({
       id: sessionId,
-      cwd: textOf(child.lines[0]?.value.cwd) ?? file.cwd,
+      cwd: readText(child.lines[0]?.value.cwd) ?? file.cwd,
       agentVersion: file.version,
       parentSession: parent?.sessionId ?? first.sessionId,
     });

@@ -2,10 +2,10 @@
 
 import type { AssistantMessage } from "../../content/index.js";
 import { type AnthropicReply, readAnthropicReply } from "../../providers/anthropic/index.js";
-import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, readObject, readText } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
 import { shownBlocks, withoutBytes } from "./content.js";
-import { blocksOf, type Call, countedType, hasReason, idOf, type Line, type Unit } from "./lines.js";
+import { type Call, countedType, hasReason, type Line, lineBlocks, readId, type Unit } from "./lines.js";
 import type { Layout } from "./units.js";
 
 /** The name from the user, and the title from a model. */
@@ -26,9 +26,9 @@ export interface Conversation {
   /** The entries of results, by {@link answerKey}. */
   readonly answered: Map<string, string>;
   /** The session of the subagent that a call started; `result` is the line with its result. */
-  childOf(call: Call, result: Line | undefined): string | undefined;
+  callChild(call: Call, result: Line | undefined): string | undefined;
   /** The sessions of the subagents that a workflow started; `result` is the line with the result of its call. */
-  runOf(result: Line): readonly string[];
+  resultRun(result: Line): readonly string[];
 }
 
 /** Adds a reply with its results. Returns the last entry. */
@@ -57,25 +57,25 @@ function replyMessage(lines: readonly Line[], timestamp: number): AssistantMessa
   let reply: Partial<AnthropicReply> = {};
   let requested: string | undefined;
   for (const line of lines) {
-    const fields = objectOf(line.value.message) ?? {};
-    for (const block of blocksOf(line)) {
-      const { type, id } = objectOf(block) ?? {};
+    const fields = readObject(line.value.message) ?? {};
+    for (const block of lineBlocks(line)) {
+      const { type, id } = readObject(block) ?? {};
       // A line that was written again.
       if (typeof type !== "string" || (type === "tool_use" && calls.has(id))) continue;
       if (type === "tool_use") calls.add(id);
       content.push(withoutInput(block as AnthropicBlock));
-      inputs.push(objectOf(block)?.input);
+      inputs.push(readObject(block)?.input);
     }
     const { model, usage, stop_reason: end, stop_details: details } = fields;
-    const explanation = textOf(objectOf(details)?.explanation);
+    const explanation = readText(readObject(details)?.explanation);
     reply = {
       ...reply,
       ...(typeof model === "string" ? { model } : {}),
-      ...(objectOf(usage) === undefined ? {} : { usage: usage as AnthropicReply["usage"] }),
+      ...(readObject(usage) === undefined ? {} : { usage: usage as AnthropicReply["usage"] }),
       ...(typeof end === "string" ? { stop_reason: end } : {}),
       ...(explanation === undefined ? {} : { stop_details: { explanation } }),
     };
-    requested = idOf(line.value.requestedModel) ?? requested;
+    requested = readId(line.value.requestedModel) ?? requested;
   }
   // Most lines are written before the reply ends, and have no reason.
   const inferred = calls.size > 0 ? "tool_use" : "end_turn";
@@ -122,15 +122,15 @@ function addResults(conversation: Conversation, line: Line, last: string): strin
   let tail = last;
   let part = 0;
   const place = { recordId: line.uuid, timestamp: value.timestamp };
-  for (const block of blocksOf(line)) {
-    const result = objectOf(block);
+  for (const block of lineBlocks(line)) {
+    const result = readObject(block);
     if (result?.type !== "tool_result") {
       beside.push(block);
       continue;
     }
     const index = part++;
-    const callId = idOf(result.tool_use_id);
-    const reply = callId === undefined ? undefined : layout.replyOf(callId, line);
+    const callId = readId(result.tool_use_id);
+    const reply = callId === undefined ? undefined : layout.replyByCallId(callId, line);
     const call = reply?.calls.get(callId as string);
     if (callId === undefined || reply === undefined || call === undefined) {
       source.find({ code: "orphanResult", file, line: at, text: `a result without a call: ${callId}` });
@@ -142,7 +142,7 @@ function addResults(conversation: Conversation, line: Line, last: string): strin
       continue;
     }
     found.push(call);
-    const details = blocksOf(line).length === 1 ? withoutBytes(value.toolUseResult) : undefined;
+    const details = lineBlocks(line).length === 1 ? withoutBytes(value.toolUseResult) : undefined;
     const message = {
       role: "toolResult",
       toolCallId: callId,
@@ -180,9 +180,9 @@ function addSubagents(
     );
   // A workflow starts more of them while the conversation goes on: their links move nothing.
   const timestamp = result?.value.timestamp;
-  for (const sessionId of result === undefined ? [] : conversation.runOf(result))
+  for (const sessionId of result === undefined ? [] : conversation.resultRun(result))
     add(sessionId, { parentId: null, timestamp });
-  const sessionId = conversation.childOf(call, result);
+  const sessionId = conversation.callChild(call, result);
   return sessionId === undefined ? parentId : add(sessionId, { parentId });
 }
 

@@ -1,13 +1,13 @@
 /** The conversations of subagents, and the calls that started them. */
 
-import { digestOf, sessionIdOf } from "../shared/ids.js";
-import { objectOf } from "../shared/values.js";
+import { derivedSessionId, textDigest } from "../shared/ids.js";
+import { readObject } from "../shared/values.js";
 import type { ForeignSource } from "../types.js";
 import { plainText } from "./content.js";
-import { idOf, type Line } from "./lines.js";
-import { transcriptOf } from "./links.js";
+import { type Line, readId } from "./lines.js";
+import { linkedTranscript } from "./links.js";
 import type { Conversation } from "./reply-entries.js";
-import { fileOf, type TranscriptFile } from "./transcript-file.js";
+import { sourceFile, type TranscriptFile } from "./transcript-file.js";
 
 /** A conversation of a subagent. */
 export interface Child {
@@ -30,30 +30,32 @@ export interface Child {
 export const agentPrefix = "agent-";
 
 /** The sidechains in the file of a session: each from its own start. */
-export function sidechainsOf(file: TranscriptFile, parentId: string): readonly Child[] {
+export function fileSidechains(file: TranscriptFile, parentId: string): readonly Child[] {
   if (file.name.startsWith(agentPrefix)) return [];
-  const { lines } = transcriptOf(
+  const { lines } = linkedTranscript(
     file.lines.filter(({ value }) => value.isSidechain === true),
     true,
   );
   const groups = new Map<Line, string>();
   const children = new Map<string, Line[]>();
   for (const line of lines) {
-    const group = groupOf(line, groups);
+    const group = lineGroup(line, groups);
     const known = children.get(group);
     if (known === undefined) children.set(group, [line]);
     else known.push(line);
   }
-  return Array.from(children, ([agentId, own]) => childOf({ agentId, parentId, lines: own, file, meta: {} }));
+  return Array.from(children, ([agentId, own]) =>
+    readChild({ agentId, parentId, lines: own, file, meta: {} }),
+  );
 }
 
 /** The agent of a line; without one, the start of its conversation. */
-function groupOf(line: Line, groups: Map<Line, string>): string {
+function lineGroup(line: Line, groups: Map<Line, string>): string {
   const walked = new Set<Line>();
   let group: string | undefined;
   for (let at: Line | undefined = line; at !== undefined && group === undefined && !walked.has(at); ) {
     walked.add(at);
-    group = groups.get(at) ?? idOf(at.value.agentId) ?? (at.parent === undefined ? at.uuid : undefined);
+    group = groups.get(at) ?? readId(at.value.agentId) ?? (at.parent === undefined ? at.uuid : undefined);
     at = at.parent;
   }
   for (const each of walked) groups.set(each, group ?? line.uuid);
@@ -71,7 +73,7 @@ export function childOfFile(
     taken,
   }: { main: TranscriptFile; foreignId: string; parentId: string; taken: Set<string> },
 ): readonly Child[] {
-  const file = fileOf(source, path);
+  const file = sourceFile(source, path);
   const { sessionId } = file;
   const isBelow = `/${path}`.includes(`/${main.name}/`);
   if (!isBelow && sessionId !== undefined && sessionId !== foreignId && sessionId !== main.sessionId) {
@@ -80,15 +82,15 @@ export function childOfFile(
   }
   const metaPath = path.replace(/\.jsonl$/, ".meta.json");
   const hasMeta = source.files.some((each) => each.path === metaPath);
-  const meta = hasMeta ? (objectOf(source.json(metaPath)) ?? {}) : {};
+  const meta = hasMeta ? (readObject(source.json(metaPath)) ?? {}) : {};
   const own = file.name.slice(agentPrefix.length);
   // Two runs of workflows may have agents of one name.
-  const agentId = taken.has(own) ? `${own}-${digestOf(path).slice(0, 8)}` : own;
+  const agentId = taken.has(own) ? `${own}-${textDigest(path).slice(0, 8)}` : own;
   taken.add(agentId);
-  return [childOf({ agentId, parentId, lines: file.lines, file, meta })];
+  return [readChild({ agentId, parentId, lines: file.lines, file, meta })];
 }
 
-function childOf(init: {
+function readChild(init: {
   readonly agentId: string;
   readonly parentId: string;
   readonly lines: readonly Line[];
@@ -100,12 +102,12 @@ function childOf(init: {
   return {
     agentId,
     // An id of an agent has few digits: two sessions may have the same.
-    sessionId: sessionIdOf("claude-code", `${parentId}.agent-${agentId}`),
+    sessionId: derivedSessionId("claude-code", `${parentId}.agent-${agentId}`),
     lines,
     file,
-    toolUseId: idOf(meta.toolUseId),
-    parentAgentId: idOf(meta.parentAgentId),
-    prompt: first === undefined ? undefined : plainText(objectOf(first.value.message)?.content),
+    toolUseId: readId(meta.toolUseId),
+    parentAgentId: readId(meta.parentAgentId),
+    prompt: first === undefined ? undefined : plainText(readObject(first.value.message)?.content),
     run: /(?:^|\/)workflows\/([^/]{1,255})\/[^/]{1,255}$/.exec(file.path)?.[1],
     isClaimed: false,
   };
@@ -141,16 +143,16 @@ export class Links {
   }
 
   /** By the run of a workflow that the result names. */
-  readonly runOf: Conversation["runOf"] = (result) => {
-    const runId = idOf(objectOf(result.value.toolUseResult)?.runId) ?? "";
+  readonly readRun: Conversation["resultRun"] = (result) => {
+    const runId = readId(readObject(result.value.toolUseResult)?.runId) ?? "";
     const started = this.#byRun.get(runId)?.toReversed() ?? [];
     this.#byRun.delete(runId);
     return started.map(({ sessionId }) => sessionId);
   };
 
   /** By the agent that the result names, the call that the agent names, or the prompt of both. */
-  readonly childOf: Conversation["childOf"] = (call, result) => {
-    const agentId = result && idOf(objectOf(result.value.toolUseResult)?.agentId);
+  readonly findChild: Conversation["callChild"] = (call, result) => {
+    const agentId = result && readId(readObject(result.value.toolUseResult)?.agentId);
     const named = agentId === undefined ? undefined : this.#byAgent.get(agentId);
     const child = named ?? this.#byCall.get(call.id) ?? this.#byItsPrompt(call.prompt);
     if (child !== undefined) {

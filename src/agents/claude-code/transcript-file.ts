@@ -1,11 +1,11 @@
 /** A transcript file: its lines, and its records of state and titles. */
 
 import { collapsed } from "../../core/text.js";
-import { objectOf, textOf } from "../shared/values.js";
+import { readObject, readText } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource } from "../types.js";
 import { firstPrompt } from "./agent.js";
 import { plainText } from "./content.js";
-import { countedType, idOf, isPrompt, type Line, lineOf, typeOf } from "./lines.js";
+import { countedType, isPrompt, type Line, readId, readType, recordLine } from "./lines.js";
 import type { Titles } from "./reply-entries.js";
 
 /** A transcript file with the facts of the session in its records. */
@@ -30,7 +30,7 @@ const stateTypes =
 const lineTypes = new Set(["assistant", "attachment", "progress", "system", "user"]);
 
 /** The last part of a path, without its extension. */
-export function nameOf(path: string): string {
+export function nameByPath(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1).replace(/\.[A-Za-z]\w{0,7}$/, "");
 }
 
@@ -51,8 +51,8 @@ export class LineCollection {
   /** Adds the line of a record. Returns undefined for a record without a uuid. */
   add(record: ForeignRecord): Line | undefined {
     const at = this.#at++;
-    const known = this.#byId.get(idOf(record.value.uuid) ?? "");
-    const line = lineOf(record, known?.at ?? at, known && at);
+    const known = this.#byId.get(readId(record.value.uuid) ?? "");
+    const line = recordLine(record, known?.at ?? at, known && at);
     if (line === undefined) return undefined;
     if (known !== undefined) this.superseded.push(known);
     this.#byId.set(line.uuid, line);
@@ -61,7 +61,7 @@ export class LineCollection {
 }
 
 /** Reads a transcript file once. */
-export function fileOf(source: ForeignSource, path: string): TranscriptFile {
+export function sourceFile(source: ForeignSource, path: string): TranscriptFile {
   const collection = new LineCollection();
   const others: ForeignRecord[] = [];
   let sessionId: string | undefined;
@@ -71,10 +71,10 @@ export function fileOf(source: ForeignSource, path: string): TranscriptFile {
   let moved = false;
   for (const record of source.records(path)) {
     const { value } = record;
-    sessionId ??= idOf(value.sessionId);
-    forkedFrom ??= idOf(objectOf(value.forkedFrom)?.sessionId);
-    version = idOf(value.version) ?? version;
-    const now = idOf(value.cwd);
+    sessionId ??= readId(value.sessionId);
+    forkedFrom ??= readId(readObject(value.forkedFrom)?.sessionId);
+    version = readId(value.version) ?? version;
+    const now = readId(value.cwd);
     if (now !== undefined && cwd !== undefined && now !== cwd && !moved) {
       moved = true;
       const text = `the working directory changes to ${now}`;
@@ -84,7 +84,7 @@ export function fileOf(source: ForeignSource, path: string): TranscriptFile {
     if (collection.add(record) === undefined) others.push(record);
   }
   const { lines, superseded } = collection;
-  return { path, name: nameOf(path), lines, superseded, others, sessionId, cwd, version, forkedFrom };
+  return { path, name: nameByPath(path), lines, superseded, others, sessionId, cwd, version, forkedFrom };
 }
 
 /** Counts the records of a file without a place in the conversation. */
@@ -99,8 +99,8 @@ export function reportState(
     source.find({ code: "newer", file: path, line: record.line, text: `an unknown type of record: ${type}` });
   };
   for (const record of others) {
-    const type = typeOf(record.value);
-    if (titleOf(record) === undefined) source.count(type, "unmapped", record);
+    const type = readType(record.value);
+    if (recordTitle(record) === undefined) source.count(type, "unmapped", record);
     else source.count(type, "mapped", record);
     if (!stateTypes.test(type) && !titleTypes.has(type) && !lineTypes.has(type)) isNew(type, record);
   }
@@ -120,9 +120,9 @@ const titleTypes = new Map([
   ["summary", "summary"],
 ]);
 
-function titleOf({ value }: ForeignRecord): string | undefined {
-  const member = titleTypes.get(typeOf(value));
-  const text = member === undefined ? undefined : textOf(value[member]);
+function recordTitle({ value }: ForeignRecord): string | undefined {
+  const member = titleTypes.get(readType(value));
+  const text = member === undefined ? undefined : readText(value[member]);
   return text === "" ? undefined : text;
 }
 
@@ -133,17 +133,17 @@ function promptTitle(lines: readonly Line[]): string | undefined {
   const first = lines.find((line) => isPrompt(line) && line.value.isSidechain !== true);
   const words = first && firstPrompt(lines.map(({ value }) => value));
   if (first === undefined || words === undefined) return undefined;
-  if (plainText(objectOf(first.value.message)?.content).trim().startsWith(words)) return undefined;
+  if (plainText(readObject(first.value.message)?.content).trim().startsWith(words)) return undefined;
   return collapsed(words, /\s{1,4096}/g)
     .slice(0, maxPromptTitle)
     .toWellFormed();
 }
 
 /** The titles of a session, one after the other. The last of each kind counts. */
-export function titlesOf({ others, lines }: TranscriptFile): readonly Titles[] {
+export function transcriptTitles({ others, lines }: TranscriptFile): readonly Titles[] {
   const known = new Set(lines.map(({ uuid }) => uuid));
   const records = [...others, ...lines.map(({ record }) => record)]
-    .filter((record) => titleOf(record) !== undefined)
+    .filter((record) => recordTitle(record) !== undefined)
     .sort((a, b) => a.line - b.line);
   const states: Titles[] = [];
   const last = new Map<unknown, string>();
@@ -151,7 +151,7 @@ export function titlesOf({ others, lines }: TranscriptFile): readonly Titles[] {
   if (other !== undefined) states.push({ name: undefined, title: other });
   let isOther = false;
   for (const record of records) {
-    const title = titleOf(record) as string;
+    const title = recordTitle(record) as string;
     const { type, leafUuid } = record.value;
     // The summary of another session of the project, with which old versions begin a file.
     if (type !== "summary" || known.has(leafUuid as string)) last.set(type, title);

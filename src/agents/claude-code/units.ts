@@ -3,13 +3,12 @@
  * is several lines, one a block, and the results of its parallel calls hang below different ones of them.
  */
 
-import { chainOf } from "./chain.js";
+import { transcriptChain } from "./chain.js";
 import {
   before,
   type Call,
   callsIn,
   hasReason,
-  idOf,
   isApiError,
   isBoundary,
   isMessage,
@@ -17,6 +16,7 @@ import {
   type Line,
   messageId,
   preservedBy,
+  readId,
   resultIds,
   type Transcript,
   type Unit,
@@ -30,7 +30,7 @@ export interface Layout {
   /** The unit that the conversation ends in. */
   readonly leaf: Unit | undefined;
   /** The reply that has a call, by the id of the call and the line that asks for it. */
-  replyOf(callId: string, from: Line): Unit | undefined;
+  replyByCallId(callId: string, from: Line): Unit | undefined;
 }
 
 /** Lays out a transcript. Linear in its lines. */
@@ -41,8 +41,8 @@ export function layOut(transcript: Transcript): Layout {
   const { lines } = transcript;
   for (let at = lines.length - 1; at >= 0; at--) placeBranch(lines[at] as Line);
   for (const unit of gathered.units) retainPreserved(unit, transcript);
-  const replyOf: Layout["replyOf"] = (callId, from) => gathered.replyOf(callId, from);
-  return { units: parentsFirst(gathered.units), leaf, replyOf };
+  const replyForCallId: Layout["replyByCallId"] = (callId, from) => gathered.findReply(callId, from);
+  return { units: parentsFirst(gathered.units), leaf, replyByCallId: replyForCallId };
 }
 
 const none: readonly never[] = [];
@@ -70,11 +70,11 @@ class Gathering {
     this.units = [...replies, ...others].sort((a, b) => a.at - b.at);
   }
 
-  replyOf(callId: string, from: Line): Unit | undefined {
+  findReply(callId: string, from: Line): Unit | undefined {
     const candidates = this.#byCall.get(callId);
     if (candidates === undefined || candidates.length < 2) return candidates?.[0];
-    const named = idOf(from.value.sourceToolAssistantUUID);
-    for (const near of [from.parent, named === undefined ? undefined : this.#transcript.lineOf(named)]) {
+    const named = readId(from.value.sourceToolAssistantUUID);
+    for (const near of [from.parent, named === undefined ? undefined : this.#transcript.lineByUuid(named)]) {
       const unit = near?.unit;
       if (unit?.calls.has(callId)) return unit;
     }
@@ -106,7 +106,7 @@ class Gathering {
     const id = messageId(line);
     if (id === undefined) return undefined;
     const request = requestId(line);
-    const same = request === undefined ? undefined : this.#byRequest.get(keyOf(id, request));
+    const same = request === undefined ? undefined : this.#byRequest.get(readKey(id, request));
     if (same !== undefined && isContinued(same, line, { isSameRequest: true, previous })) return same;
     const last = this.#byMessage.get(id);
     if (last === undefined || (request !== undefined && last.request !== undefined)) return undefined;
@@ -117,7 +117,7 @@ class Gathering {
     const id = messageId(line);
     if (id === undefined) return;
     const request = requestId(line);
-    if (request !== undefined) this.#byRequest.set(keyOf(id, request), unit);
+    if (request !== undefined) this.#byRequest.set(readKey(id, request), unit);
     const last = this.#byMessage.get(id);
     const known = last?.unit === unit ? last.request : undefined;
     this.#byMessage.set(id, { unit, request: request ?? known });
@@ -135,7 +135,7 @@ class Gathering {
   #addOther(line: Line): Unit | undefined {
     let reply: Unit | undefined;
     for (const callId of resultIds(line)) {
-      const unit = this.replyOf(callId, line);
+      const unit = this.findReply(callId, line);
       if (unit !== undefined && (reply === undefined || unit.at > reply.at)) reply = unit;
     }
     if (reply !== undefined) {
@@ -144,7 +144,7 @@ class Gathering {
       line.unit = reply;
       return undefined;
     }
-    const boundary = line.value.isCompactSummary === true ? boundaryOf(line) : undefined;
+    const boundary = line.value.isCompactSummary === true ? summaryBoundary(line) : undefined;
     const compaction = boundary?.unit;
     if (compaction?.lines.length === 1) {
       compaction.lines = [...compaction.lines, line];
@@ -185,10 +185,10 @@ function lastBefore(units: readonly Unit[], at: number): Unit | undefined {
 }
 
 function requestId({ value }: Line): string | undefined {
-  return idOf(value.requestId);
+  return readId(value.requestId);
 }
 
-function keyOf(id: string, request: string): string {
+function readKey(id: string, request: string): string {
   return `${id}\0${request}`;
 }
 
@@ -220,7 +220,7 @@ function isContinued(
 const maxBetween = 64;
 
 /** The boundary that a summary is of: its parent, but for notes in between. */
-function boundaryOf(summary: Line): Line | undefined {
+function summaryBoundary(summary: Line): Line | undefined {
   let at = summary.parent;
   for (let step = 0; at !== undefined && step < maxBetween; step++) {
     if (isBoundary(at)) return at;
@@ -235,14 +235,14 @@ function boundaryOf(summary: Line): Line | undefined {
  * nothing of the chain is lost between the lines of a reply.
  */
 function placeConversation(transcript: Transcript): Unit | undefined {
-  const chain = chainOf(transcript);
+  const chain = transcriptChain(transcript);
   const [first] = chain;
   if (first === undefined) return undefined;
-  const earlier = isBoundary(first) ? unitsIn(historyOf(first)) : [];
+  const earlier = isBoundary(first) ? unitsIn(boundaryHistory(first)) : [];
   const isEarlier = new Set(earlier);
   const shown = unitsIn(chain);
   const path = [...earlier, ...shown.filter((unit) => !isEarlier.has(unit))];
-  const compaction = unitOf(first);
+  const compaction = lineUnit(first);
   if (compaction.kind === "compaction") compaction.retained = shown.filter((unit) => isEarlier.has(unit));
   let parent: Unit | undefined;
   for (const unit of path) {
@@ -256,17 +256,17 @@ function placeConversation(transcript: Transcript): Unit | undefined {
 /** The units of lines, in the order of their first lines. */
 function unitsIn(lines: readonly Line[]): readonly Unit[] {
   const units = new Set<Unit>();
-  for (const line of lines) units.add(unitOf(line));
+  for (const line of lines) units.add(lineUnit(line));
   return Array.from(units);
 }
 
 /** The unit of a line that is gathered. */
-function unitOf({ unit }: Line): Unit {
+function lineUnit({ unit }: Line): Unit {
   return unit as Unit;
 }
 
 /** The lines before a boundary, oldest first, through earlier compactions. */
-function historyOf(boundary: Line): readonly Line[] {
+function boundaryHistory(boundary: Line): readonly Line[] {
   const lines: Line[] = [];
   const seen = new Set([boundary]);
   for (let at = before(boundary); at !== undefined && !seen.has(at); ) {
@@ -279,12 +279,12 @@ function historyOf(boundary: Line): readonly Line[] {
 
 /** Places a line that is not placed, and those before it up to the first that is: a branch. */
 function placeBranch(end: Line): void {
-  if (unitOf(end).isPlaced) return;
+  if (lineUnit(end).isPlaced) return;
   const lines: Line[] = [];
   const seen = new Set<Line>();
   let parent: Unit | undefined;
   for (let at: Line | undefined = end; at !== undefined && !seen.has(at); at = before(at)) {
-    const unit = unitOf(at);
+    const unit = lineUnit(at);
     if (unit.isPlaced) {
       parent = unit;
       break;

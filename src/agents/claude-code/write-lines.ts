@@ -7,7 +7,7 @@ import type { AssistantMessage, ImageBlock, TextBlock, Usage } from "../../conte
 import { plainContent } from "../../content/internal.js";
 import { unreachable } from "../../core/arguments.js";
 import { isRecord } from "../../core/shape.js";
-import { digestOf, uuidOf } from "../shared/ids.js";
+import { textDigest, textUuid } from "../shared/ids.js";
 import { describedReply, filledReply, writeBlocks } from "../shared/write-blocks.js";
 import type { WriteResult, WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
@@ -49,7 +49,7 @@ export class LineWriter {
   /** Whether the next line begins the conversation again, after other lines of the file. */
   #isStart: boolean;
   /** In the uuids of messages that a compaction keeps, which are written again. */
-  #copyOf = "";
+  #copyLine = "";
 
   constructor(source: WriteSource, init: LineWriterInit) {
     this.#source = source;
@@ -132,16 +132,16 @@ export class LineWriter {
     const content = replyBlocks(filled, entryId, this.#source);
     if (content.length === 0) return;
     const { provider, model, usage } = message;
-    const digest = digestOf(this.#init.sessionId, entryId, this.#copyOf);
+    const digest = textDigest(this.#init.sessionId, entryId, this.#copyLine);
     const fields = {
       id: `msg_${digest.slice(0, 24)}`,
       type: "message",
       role: "assistant",
       model: provider === "anthropic" ? model : (this.#source.modelFor({ provider, model }) ?? model),
       content,
-      stop_reason: stopReasonOf(message),
+      stop_reason: assistantMessageStopReason(message),
       stop_sequence: null,
-      usage: usageOf(usage),
+      usage: readUsage(usage),
     };
     yield this.#line(
       "assistant",
@@ -167,10 +167,10 @@ export class LineWriter {
     // A boundary alone would not end the conversation before it.
     const content = isBlank(summary) ? noSummary : summary;
     yield this.#line("user", { message: { role: "user", content }, ...flags }, `${entryId} summary`, time);
-    const outer = this.#copyOf;
-    this.#copyOf = entryId;
+    const outer = this.#copyLine;
+    this.#copyLine = entryId;
     for await (const each of kept) yield* this.write(each);
-    this.#copyOf = outer;
+    this.#copyLine = outer;
   }
 
   *#other({ entry, entryId }: WriteStep & { readonly kind: "other" }): Generator<string, void, undefined> {
@@ -214,7 +214,7 @@ export class LineWriter {
   /** Makes a line that follows the one before. */
   #line(type: string, fields: Fields, recordId: string, time: number): string {
     const { sessionId, agentId } = this.#init;
-    const uuid = uuidOf(sessionId, recordId, this.#copyOf);
+    const uuid = textUuid(sessionId, recordId, this.#copyLine);
     const line = printed({
       parentUuid: this.#parent,
       isSidechain: agentId !== undefined,
@@ -301,7 +301,7 @@ function replyBlocks(message: AssistantMessage, entryId: string, source: WriteSo
   });
 }
 
-function stopReasonOf({ stopReason, refused }: AssistantMessage): string | null {
+function assistantMessageStopReason({ stopReason, refused }: AssistantMessage): string | null {
   if (refused === true) return "refusal";
   switch (stopReason) {
     case "toolUse":
@@ -318,7 +318,7 @@ function stopReasonOf({ stopReason, refused }: AssistantMessage): string | null 
   }
 }
 
-function usageOf(usage: Usage | undefined): Fields {
+function readUsage(usage: Usage | undefined): Fields {
   return {
     input_tokens: usage?.input ?? 0,
     cache_creation_input_tokens: usage?.cacheWrite ?? 0,

@@ -1,9 +1,9 @@
 /** Writes a session anew: its transcript, and those of its subagents in a folder with their descriptions. */
 
 import { encodeTexts, encodeUtf8 } from "../../core/bytes.js";
-import { digestOf, fileNameOf, uuidOf } from "../shared/ids.js";
-import { millisecondsOf, objectOf, textOf } from "../shared/values.js";
-import { stepsOf } from "../shared/write-steps.js";
+import { textDigest, textUuid, toFileName } from "../shared/ids.js";
+import { readMilliseconds, readObject, readText } from "../shared/values.js";
+import { writeSteps } from "../shared/write-steps.js";
 import type { WriteSource, WrittenSession } from "../types.js";
 import { resumeWords } from "./agent.js";
 import { isUuid } from "./read.js";
@@ -12,15 +12,15 @@ import { LineWriter, type LineWriterInit } from "./write-lines.js";
 /** Writes a session and those of its subagents. */
 export function writeClaudeCode(source: WriteSource): WrittenSession {
   const { id } = source.header;
-  const sessionId = isUuid(id) ? id : uuidOf("claude-code", id);
+  const sessionId = isUuid(id) ? id : textUuid("claude-code", id);
   if (sessionId !== id) source.find({ code: "id", text: `session ${id} has the id ${sessionId}` });
   const folder = `projects/${projectName(source.cwd)}`;
   const files: WrittenSession["files"][number][] = [
     { path: `${folder}/${sessionId}.jsonl`, bytes: encodeTexts(transcriptLines(source, { sessionId })) },
   ];
   const taken = new Set<string>();
-  for (const { child, toolUseId, parentAgentId } of subagentsOf(source)) {
-    const agentId = agentIdOf(child.header.id, taken);
+  for (const { child, toolUseId, parentAgentId } of sourceSubagents(source)) {
+    const agentId = agentIdBySessionId(child.header.id, taken);
     const path = `${folder}/${sessionId}/subagents/agent-${agentId}`;
     const meta = {
       agentType: "general-purpose",
@@ -41,8 +41,8 @@ async function* transcriptLines(
   init: Pick<LineWriterInit, "sessionId" | "agentId">,
 ): AsyncGenerator<string, void, undefined> {
   const writer = new LineWriter(source, { ...init, parent: null });
-  for await (const step of stepsOf(source)) yield* writer.write(step);
-  if (writer.parent === null) yield writer.mark(millisecondsOf(source.header.timestamp) ?? source.now());
+  for await (const step of writeSteps(source)) yield* writer.write(step);
+  if (writer.parent === null) yield writer.mark(readMilliseconds(source.header.timestamp) ?? source.now());
 }
 
 /**
@@ -50,7 +50,7 @@ async function* transcriptLines(
  * has a hash after it, which is not that of the agent: it finds a session by its id in any folder.
  */
 function projectName(cwd: string): string {
-  return fileNameOf(cwd.replace(/[^A-Za-z0-9]/g, "-") || "-", cwd);
+  return toFileName(cwd.replace(/[^A-Za-z0-9]/g, "-") || "-", cwd);
 }
 
 interface Subagent {
@@ -61,27 +61,27 @@ interface Subagent {
 }
 
 /** The children of a session, and theirs. */
-function subagentsOf(source: WriteSource, parentAgentId?: string): readonly Subagent[] {
+function sourceSubagents(source: WriteSource, parentAgentId?: string): readonly Subagent[] {
   const calls = new Map<string, string>();
   for (const { outline } of [source, ...source.children]) {
     for (const entry of outline) {
       if (entry.type !== "custom" || entry.customType !== "sessile.subagent") continue;
-      const { toolCallId, sessionId } = objectOf(entry.data) ?? {};
-      const [call, id] = [textOf(toolCallId), textOf(sessionId)];
+      const { toolCallId, sessionId } = readObject(entry.data) ?? {};
+      const [call, id] = [readText(toolCallId), readText(sessionId)];
       if (call !== undefined && id !== undefined) calls.set(id, call);
     }
   }
   return source.children.flatMap((child) => {
     const { id } = child.header;
     const own = { child, toolUseId: calls.get(id), parentAgentId };
-    return [own, ...subagentsOf(child, agentIdOf(id, new Set()))];
+    return [own, ...sourceSubagents(child, agentIdBySessionId(id, new Set()))];
   });
 }
 
 /** The agent's id in the id of its session; of another session some digits of its digest. */
-function agentIdOf(sessionId: string, taken: Set<string>): string {
+function agentIdBySessionId(sessionId: string, taken: Set<string>): string {
   const own = /\.agent-([A-Za-z0-9-]{1,100})$/.exec(sessionId)?.[1];
-  const agentId = own === undefined || taken.has(own) ? `a${digestOf(sessionId).slice(0, 16)}` : own;
+  const agentId = own === undefined || taken.has(own) ? `a${textDigest(sessionId).slice(0, 16)}` : own;
   taken.add(agentId);
   return agentId;
 }

@@ -1,7 +1,7 @@
 /** The row of Codex: its home, its rollouts at a glance, the words that resume one. */
 
-import { recordsOf, versionOf } from "../shared/describe.js";
-import { type ForeignObject, millisecondsOf, objectOf, parseJson, textOf } from "../shared/values.js";
+import { readRecords, readVersion } from "../shared/describe.js";
+import { type ForeignObject, parseJson, readMilliseconds, readObject, readText } from "../shared/values.js";
 import type { AgentRow } from "../types.js";
 
 const rolloutId = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\.jsonl?(?:\.zst)?$)/;
@@ -31,7 +31,7 @@ export const codexAgent: AgentRow<"codex"> = {
       const names = new Map<string, string>();
       // The last name of a thread counts.
       for (const line of text.split("\n")) {
-        const { id, thread_name: name } = objectOf(parseJson(line)) ?? {};
+        const { id, thread_name: name } = readObject(parseJson(line)) ?? {};
         if (typeof id === "string" && typeof name === "string" && name !== "")
           names.set(id, name.slice(0, 200));
       }
@@ -47,16 +47,16 @@ export const codexAgent: AgentRow<"codex"> = {
   resume: resumeWords,
 
   detect(value) {
-    const payload = objectOf(value.payload);
+    const payload = readObject(value.payload);
     if (value.type === "session_meta" && payload !== undefined) {
       const variant = "ordinal" in value || "history_mode" in payload ? "paginated" : "legacy";
-      return { variant, ...versionOf(payload.cli_version), sure: true };
+      return { variant, ...readVersion(payload.cli_version), sure: true };
     }
     if (payload !== undefined && types.includes(value.type as string))
       return { variant: "legacy", sure: true };
     if (value.record_type === "state") return { variant: "bare", sure: true };
     const { session, items } = value;
-    if (Array.isArray(items) && typeof objectOf(session)?.id === "string")
+    if (Array.isArray(items) && typeof readObject(session)?.id === "string")
       return { variant: "json", sure: true };
     const isBare =
       "instructions" in value && typeof value.id === "string" && typeof value.timestamp === "string";
@@ -69,24 +69,25 @@ export const codexAgent: AgentRow<"codex"> = {
     if (path.endsWith(".zst")) return named === undefined ? undefined : { id: named };
     let meta: ForeignObject | undefined;
     let title: string | undefined;
-    for (const record of recordsOf(head)) {
-      const payload = objectOf(record.payload);
+    for (const record of readRecords(head)) {
+      const payload = readObject(record.payload);
       if (record.type === "session_meta") meta ??= payload;
       else if (meta === undefined && typeof record.id === "string" && "timestamp" in record) meta = record;
-      else if (meta === undefined && objectOf(record.session) !== undefined) meta = objectOf(record.session);
-      if (payload?.type === "user_message") title ??= textOf(payload.message);
+      else if (meta === undefined && readObject(record.session) !== undefined)
+        meta = readObject(record.session);
+      if (payload?.type === "user_message") title ??= readText(payload.message);
       if (meta !== undefined && title !== undefined) break;
     }
-    const id = textOf(meta?.id) ?? named;
+    const id = readText(meta?.id) ?? named;
     if (id === undefined) return undefined;
-    const spawn = objectOf(objectOf(objectOf(meta?.source)?.subagent)?.thread_spawn);
+    const spawn = readObject(readObject(readObject(meta?.source)?.subagent)?.thread_spawn);
     return {
       id,
-      cwd: textOf(meta?.cwd),
-      created: millisecondsOf(meta?.timestamp),
+      cwd: readText(meta?.cwd),
+      created: readMilliseconds(meta?.timestamp),
       title,
-      parent: textOf(spawn?.parent_thread_id) ?? textOf(meta?.forked_from_id),
-      base: textOf(meta?.forked_from_id) ?? textOf(objectOf(meta?.history_base)?.thread_id),
+      parent: readText(spawn?.parent_thread_id) ?? readText(meta?.forked_from_id),
+      base: readText(meta?.forked_from_id) ?? readText(readObject(meta?.history_base)?.thread_id),
     };
   },
 };

@@ -2,7 +2,7 @@
 
 import { collectBytes, concatBytes, decodeUtf8, encodeTexts } from "../../core/bytes.js";
 import type { SessionEntry } from "../../session/index.js";
-import { type ForeignObject, numberOf, objectOf, parseJson, textOf } from "../shared/values.js";
+import { type ForeignObject, parseJson, readNumber, readObject, readText } from "../shared/values.js";
 import type { AppendSource, WrittenSession } from "../types.js";
 import { resumeWords } from "./agent.js";
 import { keepingMinor } from "./thread-reader.js";
@@ -18,7 +18,7 @@ const rollbackMinor = 98;
  */
 export async function appendCodex(source: AppendSource): Promise<WrittenSession | undefined> {
   const { original, from, added } = source;
-  const head = headOf(source);
+  const head = appendHead(source);
   const turns = turnsAfter(original.entries, original.leafId, from);
   if (head === undefined || turns === undefined) return undefined;
   if (turns > 0 && !canRollBack(head, source)) return undefined;
@@ -30,7 +30,7 @@ export async function appendCodex(source: AppendSource): Promise<WrittenSession 
     const addedIds = new Set(added.map(({ id }) => id));
     const isAdded = (id: string) => addedIds.has(id);
     const { steps, items } = codexSteps(source);
-    const writer = new StepWriter(source, items, lines, stateOf(source, addedIds));
+    const writer = new StepWriter(source, items, lines, appendState(source, addedIds));
     for (const outline of steps.outlines) {
       if (isAdded(outline.entryId)) yield* writer.write(await steps.whole(outline));
       else if (outline.kind === "reply" && outline.results.some(({ entryId }) => isAdded(entryId)))
@@ -58,15 +58,15 @@ interface Head {
 }
 
 /** The last file of the thread; undefined if nothing can be appended to it. */
-function headOf({ files, original }: AppendSource): Head | undefined {
+function appendHead({ files, original }: AppendSource): Head | undefined {
   let found: Head | undefined;
   for (const { path, bytes } of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
     const meta = recordAt(bytes, 0);
-    const payload = objectOf(meta?.payload);
-    if (meta?.type !== "session_meta" || textOf(payload?.id) !== original.header.id) continue;
+    const payload = readObject(meta?.payload);
+    if (meta?.type !== "session_meta" || readText(payload?.id) !== original.header.id) continue;
     const last = lastRecord(bytes);
-    const ordinal = numberOf(last?.ordinal);
-    const [, minor] = /^0\.(\d{1,9})\./.exec(textOf(payload?.cli_version) ?? "") ?? [];
+    const ordinal = readNumber(last?.ordinal);
+    const [, minor] = /^0\.(\d{1,9})\./.exec(readText(payload?.cli_version) ?? "") ?? [];
     found = {
       path,
       form: ordinal === undefined ? {} : { ordinal: ordinal + 1 },
@@ -86,7 +86,7 @@ function canRollBack({ form, minor }: Head, { outline, from }: AppendSource): bo
 
 function recordAt(bytes: Uint8Array, start: number): ForeignObject | undefined {
   const feed = bytes.indexOf(10, start);
-  return objectOf(parseJson(decodeUtf8(bytes.subarray(start, feed < 0 ? bytes.length : feed))));
+  return readObject(parseJson(decodeUtf8(bytes.subarray(start, feed < 0 ? bytes.length : feed))));
 }
 
 /** The last line that is an object. */
@@ -123,7 +123,7 @@ function turnsAfter(
 }
 
 /** The model, the effort and the sums that the original ends with. */
-function stateOf({ outline, original }: AppendSource, added: ReadonlySet<string>): WrittenState {
+function appendState({ outline, original }: AppendSource, added: ReadonlySet<string>): WrittenState {
   const state = emptyState();
   let { input, output, cacheRead, cacheWrite } = state.totals;
   for (const entry of outline) {

@@ -9,7 +9,7 @@ import type {
   Target,
   UserPart,
 } from "../../providers/index.js";
-import { textCallRules, transcriptOf } from "../../providers/internal.js";
+import { textCallRules, toTranscript } from "../../providers/internal.js";
 
 /** An item of a turn, as the Codex SDK takes it. */
 export type CodexInputItem = { type: "text"; text: string } | { type: "local_image"; path: string };
@@ -33,7 +33,7 @@ export interface CodexExecOptions {
    * Returns the path of the file that holds an image's bytes: absolute, without a comma. Undefined if there
    * is no such file. The bytes are those of `resource`, unless a `resize` changed them.
    */
-  readonly pathOf: (image: MediaPart) => string | undefined;
+  readonly imagePath: (image: MediaPart) => string | undefined;
   /**
    * `latest`: the user's content since the model's last message, for a thread that Codex itself has.
    * `transcript`: the whole conversation as text, for a new thread. Default `latest`.
@@ -49,23 +49,23 @@ export interface CodexExecOptions {
  * The prompt is for the standard input: `-` precedes the images. After `--image`, which accepts any number of
  * values, a prompt would be read as another image. As an argument it could be read as an option or a command.
  *
- * @throws TypeError if `pathOf` is no function, or `history` is not one of the two
+ * @throws TypeError if `imagePath` is no function, or `history` is not one of the two
  * @see https://github.com/openai/codex: codex-rs/utils/cli/src/shared_options.rs, codex-rs/exec/src/cli.rs
  *   and sdk/typescript/src/thread.ts (stored copies, read 2026-11-21)
  * @example
  * ```ts
  * const target = codexExec({
- *   pathOf: ({ resource }) => resource && `/images/${resource.contentSha256}.png`,
+ *   imagePath: ({ resource }) => resource && `/images/${resource.contentSha256}.png`,
  * });
- * const { value } = await project(contextOf([userMessage("hi")]), target);
+ * const { value } = await project(contextFrom([userMessage("hi")]), target);
  * value.args; // ["-"]
  * value.prompt; // "hi"
  * ```
  */
 export function codexExec(options: CodexExecOptions): Target<CodexExec> {
-  const pathOf = options?.pathOf;
-  if (typeof pathOf !== "function") {
-    throw new TypeError(`pathOf: expected a function, got ${describe(pathOf)}`);
+  const readPath = options?.imagePath;
+  if (typeof readPath !== "function") {
+    throw new TypeError(`imagePath: expected a function, got ${describe(readPath)}`);
   }
   const history = oneOfOption("history", options.history, ["latest", "transcript"]);
   return {
@@ -74,11 +74,11 @@ export function codexExec(options: CodexExecOptions): Target<CodexExec> {
     // codex-rs/utils/image/Cargo.toml: it decodes these two (a stored copy, read 2026-11-21).
     accepts: { user: ["image/png", "image/jpeg"], toolResult: ["image/png", "image/jpeg"] },
     rules: { ...(history === "latest" ? { history } : {}), ...textCallRules },
-    render: (request, tools) => turnOf(inputOf(request, history === "transcript", pathOf, tools)),
+    render: (request, tools) => readTurn(requestInput(request, history === "transcript", readPath, tools)),
   };
 }
 
-function turnOf(input: CodexInputItem[]): CodexExec {
+function readTurn(input: CodexInputItem[]): CodexExec {
   const texts: string[] = [];
   const args = ["-"];
   for (const item of input) {
@@ -91,16 +91,16 @@ function turnOf(input: CodexInputItem[]): CodexExec {
 /** Replaces a prompt without text: Codex refuses an empty prompt. */
 const imagesAlone = "[images, without a word]";
 
-function inputOf(
+function requestInput(
   request: NeutralRequest,
   headed: boolean,
-  pathOf: CodexExecOptions["pathOf"],
+  findPath: CodexExecOptions["imagePath"],
   tools: RenderTools,
 ): CodexInputItem[] {
   const items: CodexInputItem[] = [];
   let hasText = false;
-  for (const { text, part } of transcriptOf(request, headed)) {
-    const item = text === undefined ? itemOf(part, pathOf, tools) : textItem(text);
+  for (const { text, part } of toTranscript(request, headed)) {
+    const item = text === undefined ? partItem(part, findPath, tools) : textItem(text);
     if (item.type === "text" && !hasText) {
       hasText = true;
       item.text = stripBom(item.text, part, tools);
@@ -110,8 +110,12 @@ function inputOf(
   return hasText ? items : [textItem(imagesAlone), ...items];
 }
 
-function itemOf(part: UserPart, pathOf: CodexExecOptions["pathOf"], tools: RenderTools): CodexInputItem {
-  if (part.type === "media") return imageItem(part, pathOf(part), tools);
+function partItem(
+  part: UserPart,
+  getPath: CodexExecOptions["imagePath"],
+  tools: RenderTools,
+): CodexInputItem {
+  if (part.type === "media") return imageItem(part, getPath(part), tools);
   // Unreachable: this target accepts no references.
   return textItem(part.type === "text" ? part.text : "");
 }

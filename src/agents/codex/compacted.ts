@@ -1,7 +1,7 @@
 /** The history after a compaction: which entries stay, and which items are new. */
 
-import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
-import { initialContextType, objectsIn, textsOf } from "./content.js";
+import { type ForeignObject, readObject, readText, toArray } from "../shared/values.js";
+import { contentTexts, initialContextType, objectsIn } from "./content.js";
 import { plainItem } from "./replies.js";
 import type { Draft } from "./timeline.js";
 
@@ -45,7 +45,7 @@ export class DroppedEntries {
       while (draft !== undefined && history[end]?.drafts[0] === draft);
       if (draft === undefined || kept.has(draft)) continue;
       const run = history.slice(start, end);
-      this.#byFirstItem.set(keyOf((run[0] as HistoryItem).item), run);
+      this.#byFirstItem.set(readKey((run[0] as HistoryItem).item), run);
     }
   }
 
@@ -53,7 +53,7 @@ export class DroppedEntries {
   take(keys: readonly string[], at: number): readonly HistoryItem[] {
     const first = keys[at] as string;
     const run = this.#byFirstItem.get(first);
-    if (run?.every(({ item }, each) => keyOf(item) === keys[at + each]) !== true) return [];
+    if (run?.every(({ item }, each) => readKey(item) === keys[at + each]) !== true) return [];
     this.#byFirstItem.delete(first);
     return run;
   }
@@ -69,7 +69,7 @@ export function readCompacted(
   history: readonly HistoryItem[],
   dropped: DroppedEntries,
 ): ReadCompaction {
-  const message = textOf(payload.message) ?? "";
+  const message = readText(payload.message) ?? "";
   const summary = withoutPrefix(message);
   if (!Array.isArray(payload.replacement_history)) {
     const users = history.filter(({ item, drafts }) => isUser(item) && drafts.every(isKeptUser));
@@ -78,12 +78,12 @@ export function readCompacted(
   const replaced = objectsIn(payload.replacement_history);
   const isSummary = (item: ForeignObject) => {
     if (!isUser(item)) return false;
-    const text = textsOf(item.content);
+    const text = contentTexts(item.content);
     return text.startsWith(summaryPrefix) || (message !== "" && text === message);
   };
   const shown = replaced.filter((item) => !isSummary(item) && !isInstruction(item));
   const last = replaced.findLast(isSummary);
-  const text = summary === "" && last !== undefined ? withoutPrefix(textsOf(last.content)) : summary;
+  const text = summary === "" && last !== undefined ? withoutPrefix(contentTexts(last.content)) : summary;
   return { summary: text, items: matched(shown, history, dropped), isGuessed: false };
 }
 
@@ -114,8 +114,8 @@ function matched(
   history: readonly HistoryItem[],
   dropped: DroppedEntries,
 ): readonly ReplacedItem[] {
-  const oldKeys = history.map(({ item }) => keyOf(item));
-  const keys = items.map(keyOf);
+  const oldKeys = history.map(({ item }) => readKey(item));
+  const keys = items.map(readKey);
   const starts = new Map<string, number[]>();
   // The earliest are at the end of each list, where removal is cheap.
   for (let at = history.length - 1; at >= 0; at--) {
@@ -161,10 +161,12 @@ function matched(
 const maxPlaces = 8;
 
 /** Equal for an item and its copy in a later line. */
-function keyOf(item: ForeignObject): string {
+function readKey(item: ForeignObject): string {
   if (item.type === "message") {
     const { content, role } = item;
-    const parts = arrayOf(content).map((part) => objectOf(part)?.text ?? objectOf(part)?.image_url ?? part);
+    const parts = toArray(content).map(
+      (part) => readObject(part)?.text ?? readObject(part)?.image_url ?? part,
+    );
     return JSON.stringify([role, typeof content === "string" ? [content] : parts]);
   }
   const { id: _id, status: _status, ...rest } = plainItem(item);

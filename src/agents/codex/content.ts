@@ -3,7 +3,7 @@
 import type { ImageBlock, TextBlock } from "../../content/index.js";
 import { plainContent } from "../../content/internal.js";
 import { base64Bytes } from "../../core/base64.js";
-import { arrayOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "../shared/values.js";
+import { type ForeignObject, readObject, readText, toArray, unknownBlocks } from "../shared/values.js";
 import { openings } from "./agent.js";
 
 /** A block of a user message or a result. */
@@ -28,8 +28,8 @@ export interface UserPiece {
  * `<image>` texts around an image fold into it.
  */
 export function userPieces(item: ForeignObject): readonly UserPiece[] {
-  const kinds = arrayOf(objectOf(item.internal_chat_message_metadata_passthrough)?.content_item_kinds);
-  const parts = partsOf(item.content, kinds);
+  const kinds = toArray(readObject(item.internal_chat_message_metadata_passthrough)?.content_item_kinds);
+  const parts = contentParts(item.content, kinds);
   const pieces: { readonly harness: string | undefined; readonly blocks: ContentBlock[] }[] = [];
   for (const { block, harness } of parts) {
     const last = pieces.at(-1);
@@ -42,43 +42,43 @@ export function userPieces(item: ForeignObject): readonly UserPiece[] {
 
 /** The blocks of a tool's output: text, parts, or the object of early versions. */
 export function outputBlocks(output: unknown): readonly ContentBlock[] {
-  const given = objectOf(output);
+  const given = readObject(output);
   const value = given === undefined ? output : (given.content_items ?? given.content ?? output);
-  const object = objectOf(value);
-  return object === undefined ? blocksOf(value) : unknownBlocks(object);
+  const object = readObject(value);
+  return object === undefined ? contentBlocks(value) : unknownBlocks(object);
 }
 
 /** Parts as blocks, without a look at who wrote them. */
-export function blocksOf(content: unknown): readonly ContentBlock[] {
-  return partsOf(content, []).map(({ block }) => block);
+export function contentBlocks(content: unknown): readonly ContentBlock[] {
+  return contentParts(content, []).map(({ block }) => block);
 }
 
 /** The objects of an array; other members are left out. */
 export function objectsIn(value: unknown): readonly ForeignObject[] {
-  return arrayOf(value).flatMap((each) => {
-    const object = objectOf(each);
+  return toArray(value).flatMap((each) => {
+    const object = readObject(each);
     return object === undefined ? [] : [object];
   });
 }
 
 /** The text of a message's parts. */
-export function textsOf(content: unknown): string {
+export function contentTexts(content: unknown): string {
   if (typeof content === "string") return content.toWellFormed();
-  return arrayOf(content)
-    .map((part) => textOf(objectOf(part)?.text) ?? "")
+  return toArray(content)
+    .map((part) => readText(readObject(part)?.text) ?? "")
     .join("");
 }
 
-function partsOf(content: unknown, kinds: readonly unknown[]): readonly Part[] {
+function contentParts(content: unknown, kinds: readonly unknown[]): readonly Part[] {
   if (typeof content === "string") {
     const text = content.toWellFormed();
     return text === "" ? [] : [{ block: textBlock(text), harness: harnessType(text, kinds[0]) }];
   }
-  const given = arrayOf(content);
+  const given = toArray(content);
   return given.flatMap((each, at): readonly Part[] => {
-    const part = objectOf(each);
+    const part = readObject(each);
     if (part === undefined) return [];
-    const text = textOf(part.text);
+    const text = readText(part.text);
     if (text !== undefined) {
       const isTag = isImageTag(text, "<image", given[at + 1]) || isImageTag(text, "</image>", given[at - 1]);
       return isTag || text === "" ? [] : [{ block: textBlock(text), harness: harnessType(text, kinds[at]) }];
@@ -89,7 +89,7 @@ function partsOf(content: unknown, kinds: readonly unknown[]): readonly Part[] {
 
 /** Codex names an image in texts around it since 0.98. */
 function isImageTag(text: string, tag: string, neighbour: unknown): boolean {
-  return text.startsWith(tag) && text.length < 4096 && objectOf(neighbour)?.type === "input_image";
+  return text.startsWith(tag) && text.length < 4096 && readObject(neighbour)?.type === "input_image";
 }
 
 function textBlock(text: string): TextBlock {
@@ -101,7 +101,7 @@ const dataUrl = /^data:([a-z0-9.+-]{1,127}\/[a-z0-9.+-]{1,127});base64,/i;
 /** An image in base64 is an image; an address stays text; any other part is its JSON and its media. */
 function partBlocks(part: ForeignObject): readonly ContentBlock[] {
   const { image_url: image, type } = part;
-  const url = textOf(image) ?? textOf(objectOf(image)?.url) ?? "";
+  const url = readText(image) ?? readText(readObject(image)?.url) ?? "";
   const [head, mimeType] = dataUrl.exec(url) ?? [];
   if (head !== undefined && mimeType !== undefined) {
     const data = url.slice(head.length);
@@ -109,14 +109,14 @@ function partBlocks(part: ForeignObject): readonly ContentBlock[] {
     return [textBlock(`[${mimeType} that is not base64]`)];
   }
   if (url === "") return unknownBlocks(part);
-  return [textBlock(`[${textOf(type) ?? "part"} ${url.slice(0, 2048)}]`)];
+  return [textBlock(`[${readText(type) ?? "part"} ${url.slice(0, 2048)}]`)];
 }
 
 /** The `customType` of initial context, which a harness repeats after a compaction. */
 export const initialContextType = "sessile.initial_context";
 
 /** The working directory that the environment in a text names. */
-export function directoryOf(text: string): string | undefined {
+export function textDirectory(text: string): string | undefined {
   const [, tag, line] =
     /<cwd>([^<\n]{1,4096})<\/cwd>|^Current working directory: (.{1,4096})$/m.exec(text) ?? [];
   return tag ?? line;
@@ -127,7 +127,7 @@ const placed =
   /^<(turn_aborted|subagent_notification|user_shell_command|skill|hook_prompt|goal_context)[\s>]/;
 
 function harnessType(text: string, kind: unknown): string | undefined {
-  const known = textOf(kind);
+  const known = readText(kind);
   if (known?.startsWith("user.") === true) return undefined;
   const [, name] = placed.exec(text.trimStart()) ?? [];
   if (name !== undefined) return `codex.${name}`;

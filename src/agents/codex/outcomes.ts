@@ -3,13 +3,13 @@
 import type { Usage } from "../../content/index.js";
 import { isRecord } from "../../core/shape.js";
 import {
-  arrayOf,
-  countOf,
   type ForeignObject,
-  numberOf,
-  objectOf,
   parseJson,
-  textOf,
+  readCount,
+  readNumber,
+  readObject,
+  readText,
+  toArray,
 } from "../shared/values.js";
 
 /** The facts about a call beside its output. */
@@ -36,19 +36,19 @@ const kept = [
 ];
 
 /** The outcome that an event tells, with the id of its call. */
-export function outcomeOf(
+export function eventOutcome(
   event: ForeignObject,
 ): { readonly callId: string; readonly outcome: Outcome } | undefined {
   const isItem = event.type === "item_completed";
-  const item = isItem ? objectOf(event.item) : event;
-  const type = textOf(item?.type) ?? "";
+  const item = isItem ? readObject(event.item) : event;
+  const type = readText(item?.type) ?? "";
   if (item === undefined || !(isItem ? itemTypes : eventTypes).has(type)) return undefined;
-  const callId = textOf(item.call_id) ?? textOf(item.id);
+  const callId = readText(item.call_id) ?? readText(item.id);
   if (callId === undefined) return undefined;
   const details = Object.fromEntries(
     kept.flatMap((name) => (isGiven(item[name]) ? [[name, item[name]]] : [])),
   );
-  const threads = [...arrayOf(item.receiver_thread_ids), item.new_thread_id].filter(
+  const threads = [...toArray(item.receiver_thread_ids), item.new_thread_id].filter(
     (id) => typeof id === "string",
   );
   return { callId, outcome: { isError: failed(item), details, threads } };
@@ -73,12 +73,12 @@ const itemTypes: ReadonlySet<string> = new Set([
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
 function failed({ exit_code, success, error, result, status }: ForeignObject): boolean | undefined {
-  const code = numberOf(exit_code);
+  const code = readNumber(exit_code);
   if (code !== undefined) return code !== 0;
   if (typeof success === "boolean") return !success;
-  const given = objectOf(result);
+  const given = readObject(result);
   if (isGiven(error) || (given !== undefined && isGiven(given.Err))) return true;
-  const ok = objectOf(given?.Ok) ?? given;
+  const ok = readObject(given?.Ok) ?? given;
   if (typeof ok?.is_error === "boolean") return ok.is_error;
   if (typeof ok?.isError === "boolean") return ok.isError;
   return status === "failed" || status === "declined" ? true : undefined;
@@ -90,39 +90,39 @@ const exitCode =
 
 /** Whether an output tells by itself that the call failed. */
 export function outputFailed(output: unknown): boolean {
-  const given = objectOf(output);
+  const given = readObject(output);
   if (given !== undefined) return given.success === false;
-  const text = textOf(output);
+  const text = readText(output);
   if (text === undefined) return false;
   const [, before, after] = exitCode.exec(text) ?? [];
   const code = before ?? after;
   if (code !== undefined) return code !== "0";
   const value = text.startsWith('{"output":') ? parseJson(text) : undefined;
-  const metadata = isRecord(value) ? objectOf(value.metadata) : undefined;
-  return (numberOf(metadata?.exit_code) ?? 0) !== 0;
+  const metadata = isRecord(value) ? readObject(value.metadata) : undefined;
+  return (readNumber(metadata?.exit_code) ?? 0) !== 0;
 }
 
 /** The thread that a `spawn_agent` call reports. */
 export function spawnedThread(output: unknown): string | undefined {
-  const text = textOf(output);
+  const text = readText(output);
   const value =
     text !== undefined && text.length < 65_536 && text.includes('"agent_id"') ? parseJson(text) : undefined;
-  return textOf(objectOf(value)?.agent_id);
+  return readText(readObject(value)?.agent_id);
 }
 
 /** The usage of one reply. Codex counts cached and written tokens as part of the input. */
-export function usageOf(value: unknown): Usage | undefined {
-  const tokens = objectOf(value);
-  if (tokens === undefined || numberOf(tokens.input_tokens) === undefined) return undefined;
-  const cacheRead = countOf(tokens.cached_input_tokens);
-  const cacheWrite = countOf(tokens.cache_write_input_tokens);
-  const input = countOf(tokens.input_tokens);
-  const output = countOf(tokens.output_tokens);
+export function readUsage(value: unknown): Usage | undefined {
+  const tokens = readObject(value);
+  if (tokens === undefined || readNumber(tokens.input_tokens) === undefined) return undefined;
+  const cacheRead = readCount(tokens.cached_input_tokens);
+  const cacheWrite = readCount(tokens.cache_write_input_tokens);
+  const input = readCount(tokens.input_tokens);
+  const output = readCount(tokens.output_tokens);
   return {
     input: Math.max(0, input - cacheRead - cacheWrite),
     output,
     cacheRead,
     cacheWrite,
-    totalTokens: numberOf(tokens.total_tokens) ?? input + output,
+    totalTokens: readNumber(tokens.total_tokens) ?? input + output,
   };
 }

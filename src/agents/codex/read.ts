@@ -1,6 +1,6 @@
 /** Reads the files of a session: its thread, the bases of a fork, the threads of subagents, the names. */
 
-import { textOf } from "../shared/values.js";
+import { readText } from "../shared/values.js";
 import type { ForeignSource } from "../types.js";
 import { Rollout } from "./rollout.js";
 import { ThreadReader } from "./thread-reader.js";
@@ -57,8 +57,8 @@ export function readCodex(source: ForeignSource): void {
 /** The names of threads. Of several for one thread the last counts. */
 function readNames(path: string, source: ForeignSource, names: Map<string, string>): void {
   for (const record of source.records(path)) {
-    const id = textOf(record.value.id);
-    const name = textOf(record.value.thread_name);
+    const id = readText(record.value.id);
+    const name = readText(record.value.thread_name);
     if (id !== undefined && name !== undefined) names.set(id, name);
     source.count("thread_name", id === undefined ? "unmapped" : "mapped", record);
   }

@@ -2,8 +2,8 @@
 
 import type { AssistantMessage } from "../../content/index.js";
 import { readOpenaiResponsesReply } from "../../providers/openai/index.js";
-import { type ForeignObject, textOf } from "../shared/values.js";
-import { objectsIn, textsOf } from "./content.js";
+import { type ForeignObject, readText } from "../shared/values.js";
+import { contentTexts, objectsIn } from "./content.js";
 
 /** Items that the model makes. */
 export const modelItems: ReadonlySet<string> = new Set([
@@ -48,7 +48,7 @@ export function readReply(
   timestamp: number,
   annotation?: ForeignObject,
 ): { readonly message: AssistantMessage; readonly calls: ReadonlyMap<string, ReadCall> } {
-  const output = items.flatMap((item) => itemsOf(plainItem(item)));
+  const output = items.flatMap((item) => readItems(plainItem(item)));
   const message = readOpenaiResponsesReply(
     { model: maker.model, created_at: timestamp / 1000, error: null, incomplete_details: null, output },
     maker,
@@ -58,9 +58,9 @@ export function readReply(
     message.content.flatMap((block) => (block.type === "toolCall" ? [[block.id, block]] : [])),
   );
   for (const item of output) {
-    const callId = textOf(item.call_id);
+    const callId = readText(item.call_id);
     if (callId === undefined) continue;
-    const call = named.get(callId) ?? named.get(`${callId}|${textOf(item.id) ?? ""}`);
+    const call = named.get(callId) ?? named.get(`${callId}|${readText(item.id) ?? ""}`);
     if (call !== undefined) calls.set(callId, { storedId: call.id, name: call.name });
   }
   return { message: { ...madeBy(message, annotation), timestamp }, calls };
@@ -68,24 +68,24 @@ export function readReply(
 
 /** A reply that this library wrote names its provider if that has another protocol. */
 function madeBy(message: AssistantMessage, annotation: ForeignObject | undefined): AssistantMessage {
-  const provider = textOf(annotation?.provider);
-  const model = textOf(annotation?.model);
+  const provider = readText(annotation?.provider);
+  const model = readText(annotation?.model);
   if (provider === undefined || model === undefined) return message;
   const { api: _api, ...rest } = message;
-  const api = textOf(annotation?.api);
+  const api = readText(annotation?.api);
   return { ...rest, provider, model, ...(api === undefined ? {} : { api }) };
 }
 
 type OutputItem = ForeignObject & { readonly type: string };
 
 /** Messages of converters and early versions have parts of other types, and calls as parts. */
-function itemsOf(item: ForeignObject): readonly OutputItem[] {
-  const type = textOf(item.type) ?? "message";
+function readItems(item: ForeignObject): readonly OutputItem[] {
+  const type = readText(item.type) ?? "message";
   if (type === "compaction_summary") return [{ ...item, type: "compaction" }];
   if (type !== "message") return [{ ...item, type }];
   const { content } = item;
   if (typeof content === "string") {
-    return [{ ...item, type, content: [{ type: "output_text", text: textsOf(content) }] }];
+    return [{ ...item, type, content: [{ type: "output_text", text: contentTexts(content) }] }];
   }
   const parts = objectsIn(content);
   if (parts.every((part) => part.type === "output_text" || part.type === "refusal"))

@@ -4,8 +4,8 @@
  */
 
 import type { Usage } from "../../content/index.js";
-import { type ForeignObject, objectOf } from "../shared/values.js";
-import { usageOf } from "./outcomes.js";
+import { type ForeignObject, readObject } from "../shared/values.js";
+import { readUsage } from "./outcomes.js";
 
 /** Gives each reply its usage. */
 export class ReplyUsage<Reply extends object> {
@@ -61,8 +61,8 @@ export class ReplyUsage<Reply extends object> {
       this.#sum = undefined;
       return undefined;
     }
-    const usage = usageOf(info.last_token_usage);
-    const sum = JSON.stringify(objectOf(info.total_token_usage) ?? info);
+    const usage = readUsage(info.last_token_usage);
+    const sum = JSON.stringify(readObject(info.total_token_usage) ?? info);
     if (usage === undefined || sum === this.#sum) return undefined;
     this.#sum = sum;
     this.contextTokens = usage.totalTokens ?? 0;
@@ -73,7 +73,7 @@ export class ReplyUsage<Reply extends object> {
   record(payload: ForeignObject): Usage | undefined {
     this.#hasRecords = true;
     this.#isContinued = false;
-    return usageOf(payload.usage);
+    return readUsage(payload.usage);
   }
 
   /** Gives usage to the last reply, or holds it for the next one. */

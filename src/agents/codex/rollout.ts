@@ -4,9 +4,9 @@
  */
 
 import { isRecord } from "../../core/shape.js";
-import { arrayOf, type ForeignObject, numberOf, objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, readNumber, readObject, readText, toArray } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource } from "../types.js";
-import { directoryOf, textsOf } from "./content.js";
+import { contentTexts, textDirectory } from "./content.js";
 
 /** A line of a rollout. */
 export interface RolloutLine {
@@ -62,7 +62,7 @@ export class Rollout {
     }
     this.#head = head;
     this.directory = head.map(directoryIn).find((cwd) => cwd !== undefined);
-    this.meta = metaOf(head.find(({ type }) => type === "session_meta"));
+    this.meta = lineMeta(head.find(({ type }) => type === "session_meta"));
   }
 
   *lines(): Generator<RolloutLine> {
@@ -89,7 +89,7 @@ const maxHead = 10;
 function* linesIn(path: string, source: ForeignSource): Generator<RolloutLine> {
   let ordinal = 0;
   for (const record of recordsIn(path, source)) {
-    const line = lineOf(record, ordinal);
+    const line = recordLine(record, ordinal);
     ordinal = line.ordinal + 1;
     yield line;
   }
@@ -98,7 +98,7 @@ function* linesIn(path: string, source: ForeignSource): Generator<RolloutLine> {
 /** The records of JSON Lines, or those in the first CLI's object. */
 function* recordsIn(path: string, source: ForeignSource): Generator<ForeignRecord> {
   if (source.files.find((file) => file.path === path)?.form === "value") {
-    yield* itemsOfFirstCli(path, objectOf(source.json(path)) ?? {});
+    yield* itemsOfFirstCli(path, readObject(source.json(path)) ?? {});
     return;
   }
   for (const record of source.records(path)) {
@@ -110,35 +110,35 @@ function* recordsIn(path: string, source: ForeignSource): Generator<ForeignRecor
 
 function* itemsOfFirstCli(file: string, { session, items }: ForeignObject): Generator<ForeignRecord> {
   let line = 1;
-  const meta = objectOf(session);
+  const meta = readObject(session);
   if (meta !== undefined) yield { file, line, value: { type: "session_meta", payload: meta } };
-  for (const item of arrayOf(items)) {
+  for (const item of toArray(items)) {
     line++;
-    const value = objectOf(item);
+    const value = readObject(item);
     if (value !== undefined) yield { file, line, value };
   }
 }
 
-function lineOf(record: ForeignRecord, next: number): RolloutLine {
+function recordLine(record: ForeignRecord, next: number): RolloutLine {
   const { value, line, part } = record;
   const { timestamp } = value;
   const { type, payload } = typedPayload(value);
   return {
     type,
     payload,
-    metadata: objectOf(value.metadata) ?? {},
+    metadata: readObject(value.metadata) ?? {},
     // Some writers count seconds.
     timestamp: typeof timestamp === "number" && timestamp < 1e11 ? timestamp * 1000 : timestamp,
-    ordinal: numberOf(value.ordinal) ?? next,
+    ordinal: readNumber(value.ordinal) ?? next,
     recordId: part === undefined ? String(line) : `${line}.${part}`,
     record,
-    annotation: objectOf(value.sessile),
+    annotation: readObject(value.sessile),
   };
 }
 
 function typedPayload(value: ForeignObject): { readonly type: string; readonly payload: ForeignObject } {
-  const type = textOf(value.type);
-  const payload = objectOf(value.payload);
+  const type = readText(value.type);
+  const payload = readObject(value.payload);
   if (payload !== undefined) return { type: type ?? "unknown", payload: asItem(type, payload) };
   if (value.record_type !== undefined) return { type: "state", payload: value };
   if (type !== undefined || value.role !== undefined) {
@@ -157,25 +157,25 @@ function asItem(type: string | undefined, payload: ForeignObject): ForeignObject
 
 function directoryIn({ type, payload }: RolloutLine): string | undefined {
   return type === "response_item" && payload.role === "user"
-    ? directoryOf(textsOf(payload.content))
+    ? textDirectory(contentTexts(payload.content))
     : undefined;
 }
 
-function metaOf(line: RolloutLine | undefined): RolloutMeta | undefined {
+function lineMeta(line: RolloutLine | undefined): RolloutMeta | undefined {
   if (line === undefined) return undefined;
   const { payload } = line;
-  const base = objectOf(payload.history_base);
-  const baseThread = textOf(base?.thread_id);
-  const end = numberOf(base?.end_ordinal_exclusive);
-  const spawn = objectOf(objectOf(objectOf(payload.source)?.subagent)?.thread_spawn);
+  const base = readObject(payload.history_base);
+  const baseThread = readText(base?.thread_id);
+  const end = readNumber(base?.end_ordinal_exclusive);
+  const spawn = readObject(readObject(readObject(payload.source)?.subagent)?.thread_spawn);
   return {
-    id: textOf(payload.id) ?? "",
-    cwd: textOf(payload.cwd),
+    id: readText(payload.id) ?? "",
+    cwd: readText(payload.cwd),
     timestamp: payload.timestamp ?? line.timestamp,
-    version: textOf(payload.cli_version),
-    provider: textOf(payload.model_provider),
-    forkedFrom: textOf(payload.forked_from_id),
+    version: readText(payload.cli_version),
+    provider: readText(payload.model_provider),
+    forkedFrom: readText(payload.forked_from_id),
     base: baseThread === undefined || end === undefined ? undefined : { threadId: baseThread, end },
-    parentThread: textOf(payload.parent_thread_id) ?? textOf(spawn?.parent_thread_id),
+    parentThread: readText(payload.parent_thread_id) ?? readText(spawn?.parent_thread_id),
   };
 }

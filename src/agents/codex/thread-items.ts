@@ -2,15 +2,15 @@
 
 import type { AssistantMessage, ToolResultMessage } from "../../content/index.js";
 import { plainContent } from "../../content/internal.js";
-import { type ForeignObject, textOf } from "../shared/values.js";
+import { type ForeignObject, readText } from "../shared/values.js";
 import type { DraftEntry, ForeignRecord, ForeignSource } from "../types.js";
 import {
-  blocksOf,
   type ContentBlock,
-  directoryOf,
+  contentBlocks,
+  contentTexts,
   initialContextType,
   outputBlocks,
-  textsOf,
+  textDirectory,
   userPieces,
 } from "./content.js";
 import { type Outcome, outputFailed, spawnedThread } from "./outcomes.js";
@@ -69,7 +69,7 @@ export class ThreadItems {
   add(line: ItemLine): boolean | "unknown" {
     const { item } = line;
     if (line.place.id !== undefined) this.endReply();
-    const type = textOf(item.type) ?? "";
+    const type = readText(item.type) ?? "";
     if (type === "message" && item.role === "assistant") return this.#ownItem(line);
     if (modelItems.has(type)) {
       if (encryptedItems.has(type)) this.#find("encryptedSummary", line, "only its provider can read it");
@@ -78,11 +78,11 @@ export class ThreadItems {
     if (type === "message" || type === "agent_message" || outputItems.has(type)) this.endReply();
     if (type === "message") {
       if (item.role === "user") this.#userMessage(line);
-      else this.instructions(line, textsOf(item.content));
+      else this.instructions(line, contentTexts(item.content));
       return true;
     }
     if (type === "agent_message") {
-      this.#harness(line, "codex.agent_message", plainContent(blocksOf(item.content)), 0);
+      this.#harness(line, "codex.agent_message", plainContent(contentBlocks(item.content)), 0);
       return true;
     }
     if (outputItems.has(type)) return this.#output(line);
@@ -120,7 +120,7 @@ export class ThreadItems {
       return;
     }
     this.#state.open(this.#timeline.cursor);
-    const data = { role: textOf(item.role) ?? "developer", text };
+    const data = { role: readText(item.role) ?? "developer", text };
     this.#timeline.add({ type: "custom", customType: "sessile.instructions", data }, place);
   }
 
@@ -153,9 +153,15 @@ export class ThreadItems {
   #userMessage(line: ItemLine): void {
     const { item, place, isKept, annotation } = line;
     this.usage.separate();
-    const customType = textOf(annotation?.customType);
+    const customType = readText(annotation?.customType);
     if (customType !== undefined) {
-      this.#harness(line, customType, plainContent(blocksOf(item.content)), 0, annotation?.display === true);
+      this.#harness(
+        line,
+        customType,
+        plainContent(contentBlocks(item.content)),
+        0,
+        annotation?.display === true,
+      );
       return;
     }
     const drafts: Draft[] = [];
@@ -167,7 +173,7 @@ export class ThreadItems {
       this.firstUserTime ??= place.timestamp;
       this.#state.beginTurn(this.#timeline.cursor);
       this.turnReply = undefined;
-      const part = partOf(place, at);
+      const part = placedPart(place, at);
       // A repetition by a compaction, in another form, is no message that the user sent.
       const entry =
         isKept === true
@@ -196,17 +202,17 @@ export class ThreadItems {
     display = false,
   ): Draft {
     if (customType === initialContextType && typeof content === "string") {
-      const cwd = directoryOf(content);
+      const cwd = textDirectory(content);
       if (cwd !== undefined) this.onDirectory(cwd, record);
     }
     this.#state.open(this.#timeline.cursor);
     const entry = { type: "custom_message", customType, content, display } as const;
-    return this.#timeline.add(entry, { ...place, part: partOf(place, at) });
+    return this.#timeline.add(entry, { ...place, part: placedPart(place, at) });
   }
 
   #output(line: ItemLine): boolean {
     const { item, place, annotation } = line;
-    const callId = textOf(item.call_id) ?? textOf(item.id) ?? "";
+    const callId = readText(item.call_id) ?? readText(item.id) ?? "";
     const call = this.#calls.get(callId);
     if (call === undefined) {
       this.#find("orphanResult", line, `a result of no call: ${callId}`);
@@ -259,7 +265,7 @@ const knownOthers: ReadonlySet<string> = new Set([
   "other",
 ]);
 
-function partOf({ part }: DraftPlace, at: number): string | number {
+function placedPart({ part }: DraftPlace, at: number): string | number {
   if (part === undefined) return at === 0 ? "" : at;
   return at === 0 ? part : `${part}.${at}`;
 }

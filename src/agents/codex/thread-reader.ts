@@ -1,9 +1,9 @@
 /** Reads the lines of a thread: items, and the events that change the model's history. */
 
-import { type ForeignObject, millisecondsOf, numberOf, objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, readMilliseconds, readNumber, readObject, readText } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignRecord, ForeignSource } from "../types.js";
 import { readCompacted } from "./compacted.js";
-import { outcomeOf, type usageOf } from "./outcomes.js";
+import { eventOutcome, type readUsage } from "./outcomes.js";
 import type { Rollout, RolloutLine, RolloutMeta } from "./rollout.js";
 import { changeMessage, type ItemLine, ThreadItems } from "./thread-items.js";
 import { ThreadState } from "./thread-state.js";
@@ -26,7 +26,7 @@ export class ThreadReader {
   /** The name that the thread has at its end. */
   name: string | undefined;
   #isCompacting = false;
-  #compactionUsage: ReturnType<typeof usageOf>;
+  #compactionUsage: ReturnType<typeof readUsage>;
   readonly #fromEvents: { readonly draft: Draft; readonly data: { readonly text: string } }[] = [];
   readonly #newer = new Set<string>();
 
@@ -58,10 +58,10 @@ export class ThreadReader {
     this.#prefix = prefix;
     for (const line of rollout.lines()) {
       if (line.ordinal >= end) break;
-      this.#time = millisecondsOf(line.timestamp) ?? this.#time;
+      this.#time = readMilliseconds(line.timestamp) ?? this.#time;
       const inner =
         line.type === "response_item" || line.type === "event_msg" ? line.payload.type : undefined;
-      const type = inner === undefined ? line.type : `${line.type}/${textOf(inner) ?? ""}`;
+      const type = inner === undefined ? line.type : `${line.type}/${readText(inner) ?? ""}`;
       this.#source.count(type, this.#line(line) ? "mapped" : "unmapped", line.record);
       this.#state.note(line.ordinal, this.timeline.cursor);
     }
@@ -105,7 +105,7 @@ export class ThreadReader {
           return true;
         }
         const known = this.#items.add(this.#itemLine(line));
-        if (known === "unknown") this.#isNewer(line, textOf(payload.type) ?? "");
+        if (known === "unknown") this.#isNewer(line, readText(payload.type) ?? "");
         return known === true;
       }
       case "event_msg":
@@ -119,8 +119,9 @@ export class ThreadReader {
       case "token_usage_record":
         return this.#usageRecord(payload);
       case "session_meta": {
-        const text = textOf(objectOf(payload.base_instructions)?.text) ?? textOf(payload.instructions) ?? "";
-        if (textOf(payload.id) === this.#id) this.#items.instructions(this.#itemLine(line), text);
+        const text =
+          readText(readObject(payload.base_instructions)?.text) ?? readText(payload.instructions) ?? "";
+        if (readText(payload.id) === this.#id) this.#items.instructions(this.#itemLine(line), text);
         return true;
       }
       default:
@@ -130,7 +131,11 @@ export class ThreadReader {
   }
 
   #place({ recordId, annotation }: RolloutLine, part?: string) {
-    const place = { recordId: this.#prefix + recordId, timestamp: this.#time, id: textOf(annotation?.entry) };
+    const place = {
+      recordId: this.#prefix + recordId,
+      timestamp: this.#time,
+      id: readText(annotation?.entry),
+    };
     return part === undefined ? place : { ...place, part };
   }
 
@@ -146,14 +151,14 @@ export class ThreadReader {
 
   #event(line: RolloutLine): boolean {
     const { payload } = line;
-    const told = outcomeOf(payload);
+    const told = eventOutcome(payload);
     if (told !== undefined) {
       this.#items.outcomes.set(told.callId, told.outcome);
       return true;
     }
     switch (payload.type) {
       case "token_count": {
-        const usage = this.#items.usage.count(objectOf(payload.info));
+        const usage = this.#items.usage.count(readObject(payload.info));
         if (usage === undefined) return false;
         this.#items.endReply();
         this.#items.usage.assign(usage);
@@ -163,7 +168,7 @@ export class ThreadReader {
         this.#userEvent(line);
         return true;
       case "thread_rolled_back":
-        return this.#rollBack(line, numberOf(payload.num_turns) ?? 0);
+        return this.#rollBack(line, readNumber(payload.num_turns) ?? 0);
       case "turn_aborted": {
         this.#items.endReply();
         const { turnReply } = this.#items;
@@ -171,7 +176,7 @@ export class ThreadReader {
         return turnReply !== undefined;
       }
       case "thread_name_updated": {
-        const name = textOf(payload.thread_name) ?? textOf(payload.name);
+        const name = readText(payload.thread_name) ?? readText(payload.name);
         if (name === undefined) return false;
         this.name = name;
         this.timeline.add({ type: "session_info", name }, this.#place(line));
@@ -184,7 +189,7 @@ export class ThreadReader {
 
   /** In files without items of users, an event is all that there is of their messages. */
   #userEvent(line: RolloutLine): void {
-    const content = textOf(line.payload.message) ?? "";
+    const content = readText(line.payload.message) ?? "";
     if (this.#items.hasUserItems || content === "") return;
     this.#items.endReply();
     const message = { role: "user", content, timestamp: this.#time } as const;
@@ -224,20 +229,20 @@ export class ThreadReader {
     const items = this.#items;
     items.endReply();
     items.usage.separate();
-    const settings = objectOf(objectOf(payload.collaboration_mode)?.settings);
-    const model = textOf(payload.model) ?? textOf(settings?.model) ?? "";
+    const settings = readObject(readObject(payload.collaboration_mode)?.settings);
+    const model = readText(payload.model) ?? readText(settings?.model) ?? "";
     if (model !== "" && model !== items.model) {
       items.model = model;
       const entry = { type: "model_change", provider: items.provider, modelId: model } as const;
       this.timeline.add(entry, this.#place(line, "model"));
     }
-    const effort = textOf(payload.effort) ?? textOf(settings?.reasoning_effort);
+    const effort = readText(payload.effort) ?? readText(settings?.reasoning_effort);
     if (effort !== undefined && effort !== this.#effort) {
       this.#effort = effort;
       const thinkingLevel = effort === "none" ? "off" : effort;
       this.timeline.add({ type: "thinking_level_change", thinkingLevel }, this.#place(line, "effort"));
     }
-    const cwd = textOf(payload.cwd);
+    const cwd = readText(payload.cwd);
     if (cwd !== undefined) this.#moveTo(cwd, line.record);
   }
 
@@ -268,14 +273,14 @@ export class ThreadReader {
     const place = this.#place(line);
     const tokensBefore = items.usage.contextTokens;
     const draft = this.timeline.add(
-      (idOf) => ({
+      (readId) => ({
         type: "compaction",
         summary,
         // An own id keeps nothing: entries that stay are named one by one.
         firstKeptEntryId: "",
-        tokensBefore: numberOf(line.annotation?.tokensBefore) ?? tokensBefore,
+        tokensBefore: readNumber(line.annotation?.tokensBefore) ?? tokensBefore,
         strategy: "codex",
-        ...(retained.length === 0 ? {} : { retain: [...new Set(retained.map(idOf))] }),
+        ...(retained.length === 0 ? {} : { retain: [...new Set(retained.map(readId))] }),
         ...(usage === undefined ? {} : { usage }),
       }),
       place,

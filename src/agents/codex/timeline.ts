@@ -10,7 +10,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 /** An entry that may still change. */
 export interface Draft<T extends DraftEntry = DraftEntry> {
   /** A function is called when all earlier entries have their ids. */
-  entry: Mutable<T> | ((idOf: (draft: Draft) => string) => DraftEntry);
+  entry: Mutable<T> | ((draftId: (draft: Draft) => string) => DraftEntry);
   readonly parent: Draft | null;
   readonly recordId: string;
   readonly part: string;
@@ -60,9 +60,9 @@ export class Timeline {
     if (target === this.#cursor) return;
     this.#cursor = target;
     const { recordId, part = "leaf", timestamp } = place;
-    const entry: Draft["entry"] = (idOf) => ({
+    const entry: Draft["entry"] = (readId) => ({
       type: "leaf",
-      targetId: target === null ? null : idOf(target),
+      targetId: target === null ? null : readId(target),
     });
     this.#drafts.push({ entry, parent: target, recordId, part: String(part), timestamp, id: undefined });
   }
@@ -70,7 +70,7 @@ export class Timeline {
   /** Adds all entries to a builder, and sets the leaf. */
   flush(builder: EntryBuilder): void {
     const ids = new Map<Draft, string>();
-    const idOf = (draft: Draft | null): string | null => {
+    const findId = (draft: Draft | null): string | null => {
       let at = draft;
       while (at?.isDropped === true) at = at.parent;
       return at === null ? null : (ids.get(at) ?? null);
@@ -78,9 +78,9 @@ export class Timeline {
     for (const draft of this.#drafts) {
       if (draft.isDropped === true) continue;
       const { entry, recordId, part, timestamp, id } = draft;
-      const made = typeof entry === "function" ? entry((other) => idOf(other) ?? "") : entry;
-      ids.set(draft, builder.add(made, { recordId, part, timestamp, id, parentId: idOf(draft.parent) }));
+      const made = typeof entry === "function" ? entry((other) => findId(other) ?? "") : entry;
+      ids.set(draft, builder.add(made, { recordId, part, timestamp, id, parentId: findId(draft.parent) }));
     }
-    builder.setLeaf(idOf(this.#cursor));
+    builder.setLeaf(findId(this.#cursor));
   }
 }

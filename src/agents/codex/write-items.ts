@@ -3,7 +3,7 @@
 import type { AssistantMessage, ToolCall } from "../../content/index.js";
 import { blockTexts } from "../../content/internal.js";
 import { replyItems } from "../../providers/internal.js";
-import { type ForeignObject, objectOf, parseJson, textOf } from "../shared/values.js";
+import { type ForeignObject, parseJson, readObject, readText } from "../shared/values.js";
 import { describedReply, filledReply, type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
 import type { WriteResult, WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
@@ -84,12 +84,12 @@ export class ItemWriter {
     const source = this.#once(`${entryId} ${callId}`);
     const blocks = await writeBlocks(source, entryId, content, isSentImage);
     const call = replyItems.find(({ call_id }) => call_id === callId);
-    return resultItem(callId, textOf(call?.type) ?? "function_call", blocks);
+    return resultItem(callId, readText(call?.type) ?? "function_call", blocks);
   }
 
   /** @param place the entry and index of the item */
   #item(item: ForeignObject, place: string, source: WriteSource, entryId: string): readonly CodexItem[] {
-    const type = textOf(item.type) ?? "message";
+    const type = readText(item.type) ?? "message";
     if (type === "message") {
       const { role: _role, content: given, ...rest } = item;
       const parts = typeof given === "string" ? [{ text: given }] : (given as readonly ForeignObject[]);
@@ -113,7 +113,7 @@ export class ItemWriter {
 
 /** A call that the API would take as one of a tool of its own, which Codex has not, as a function's. */
 function plainCall(call: ToolCall): ToolCall {
-  const item = objectOf(objectOf(parseJson(call.thoughtSignature))?.item);
+  const item = readObject(readObject(parseJson(call.thoughtSignature))?.item);
   if (item === undefined || item.type === "local_shell_call") return call;
   const { thoughtSignature: _signature, ...plain } = call;
   return plain;

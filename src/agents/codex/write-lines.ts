@@ -1,7 +1,7 @@
 /** The written lines of a rollout: items, and the events by which Codex lists and shows a session. */
 
-import { uuidOf } from "../shared/ids.js";
-import { type ForeignObject, objectOf } from "../shared/values.js";
+import { textUuid } from "../shared/ids.js";
+import { type ForeignObject, readObject } from "../shared/values.js";
 import type { CodexItem } from "./write-items.js";
 
 /** Members for this library beside the payload, which Codex ignores: ids and types for the way back. */
@@ -78,7 +78,7 @@ export class RolloutLines {
   beginTurn(entryId: string, time: number): void {
     if (this.#form.ordinal === undefined) return;
     this.endTurn(time);
-    this.#turnId = uuidOf("codex", this.#form.threadId, entryId);
+    this.#turnId = textUuid("codex", this.#form.threadId, entryId);
     const started_at = Math.floor(time / 1000);
     this.#event(
       { type: "task_started", turn_id: this.#turnId, started_at, model_context_window: null },
@@ -110,7 +110,7 @@ export class RolloutLines {
       ...images.map((image_url) => ({ type: "image", image_url })),
       ...(text === "" ? [] : [{ type: "text", text, text_elements: [] }]),
     ];
-    this.#completed({ type: "UserMessage", id: this.#idOf(entryId, "user"), content: shown }, time);
+    this.#completed({ type: "UserMessage", id: this.#foreignId(entryId, "user"), content: shown }, time);
   }
 
   /** The event that shows an item of a reply. */
@@ -120,16 +120,16 @@ export class RolloutLines {
       const text = (item.content as readonly ForeignObject[]).map((part) => String(part.text)).join("");
       if (isLegacy) this.#event({ type: "agent_message", message: text }, time);
       else {
-        const id = this.#idOf(entryId, String(at));
+        const id = this.#foreignId(entryId, String(at));
         this.#completed({ type: "AgentMessage", id, content: [{ type: "Text", text }] }, time);
       }
     }
     if (item.type !== "reasoning" || !Array.isArray(item.summary)) return;
-    const texts = item.summary.map((part) => String(objectOf(part)?.text ?? ""));
+    const texts = item.summary.map((part) => String(readObject(part)?.text ?? ""));
     if (texts.length === 0) return;
     if (isLegacy) for (const text of texts) this.#event({ type: "agent_reasoning", text }, time);
     else {
-      const id = this.#idOf(entryId, String(at));
+      const id = this.#foreignId(entryId, String(at));
       this.#completed({ type: "Reasoning", id, summary_text: texts, raw_content: [] }, time);
     }
   }
@@ -139,12 +139,12 @@ export class RolloutLines {
   }
 
   #completed(item: ForeignObject, time: number): void {
-    const turn_id = this.#turnId ?? this.#idOf("", "turn");
+    const turn_id = this.#turnId ?? this.#foreignId("", "turn");
     const { threadId: thread_id } = this.#form;
     this.#event({ type: "item_completed", thread_id, turn_id, item, completed_at_ms: time }, time);
   }
 
-  #idOf(entryId: string, part: string): string {
-    return uuidOf("codex", this.#form.threadId, entryId, part);
+  #foreignId(entryId: string, part: string): string {
+    return textUuid("codex", this.#form.threadId, entryId, part);
   }
 }

@@ -2,7 +2,7 @@
 
 import type { AssistantMessage, Usage } from "../../content/index.js";
 import type { SessionEntry } from "../../session/index.js";
-import { stepsOf, type WriteResult, type WriteStep, type WriteSteps } from "../shared/write-steps.js";
+import { type WriteResult, type WriteStep, type WriteSteps, writeSteps } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
 import { summaryPrefix } from "./compacted.js";
 import { type CodexItem, type ItemStep, ItemWriter, isResponses } from "./write-items.js";
@@ -22,7 +22,7 @@ export function codexSteps(source: WriteSource): CodexSteps {
     outline: source.outline.map((entry) => withCallIds(entry, itemIds)),
     entry: async (id) => withCallIds(await source.entry(id), itemIds),
   };
-  return { steps: stepsOf(bare), items: new ItemWriter(bare, itemIds) };
+  return { steps: writeSteps(bare), items: new ItemWriter(bare, itemIds) };
 }
 
 /** An entry whose calls and results have the id of the call alone; the ids of the items go to the map. */
@@ -103,7 +103,7 @@ export class StepWriter {
 
   async #reply(step: ItemStep & { readonly kind: "reply" }): Promise<void> {
     const { entryId, time, message, results } = step;
-    const model = this.#modelOf(message);
+    const model = this.#messageModel(message);
     if (model !== undefined && model !== this.#state.model) this.#turnContext(model, time, undefined);
     const items = await this.#items.reply(step);
     for (const [at, item] of items.entries()) {
@@ -186,7 +186,7 @@ export class StepWriter {
   }
 
   /** The model under which a reply is written; undefined if Codex has no name for it. */
-  #modelOf(message: AssistantMessage): string | undefined {
+  #messageModel(message: AssistantMessage): string | undefined {
     const { provider, model } = message;
     return this.#source.modelFor({ provider, model }) ?? (isResponses(message) ? model : undefined);
   }
@@ -215,8 +215,8 @@ export class StepWriter {
       cacheWrite: totals.cacheWrite + usage.cacheWrite,
     };
     const info = {
-      total_token_usage: tokensOf(this.#state.totals),
-      last_token_usage: tokensOf(usage),
+      total_token_usage: usageTokens(this.#state.totals),
+      last_token_usage: usageTokens(usage),
       model_context_window: null,
     };
     this.#lines.add("event_msg", { type: "token_count", info, rate_limits: null }, time);
@@ -236,7 +236,7 @@ function providerOfReply(
   return isWritten ? {} : { provider, model, ...(api === undefined ? {} : { api }) };
 }
 
-function tokensOf({ input, output, cacheRead, cacheWrite, totalTokens }: Usage) {
+function usageTokens({ input, output, cacheRead, cacheWrite, totalTokens }: Usage) {
   return {
     input_tokens: input + cacheRead + cacheWrite,
     cached_input_tokens: cacheRead,

@@ -1,7 +1,7 @@
 /** Writes a session anew as a rollout of the form that every version since 0.58 resumes. */
 
 import { encodeTexts } from "../../core/bytes.js";
-import { uuidOf } from "../shared/ids.js";
+import { textUuid } from "../shared/ids.js";
 import type { WriteSource, WrittenSession } from "../types.js";
 import { resumeWords } from "./agent.js";
 import { isResponses } from "./write-items.js";
@@ -12,21 +12,21 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** Writes a session and those of its subagents. */
 export function writeCodex(source: WriteSource): WrittenSession {
-  const threadId = threadIdOf(source);
-  const files = [rolloutOf(source, threadId, undefined)];
-  for (const child of source.children) files.push(rolloutOf(child, threadIdOf(child), threadId));
+  const threadId = writeSourceThreadId(source);
+  const files = [sourceRollout(source, threadId, undefined)];
+  for (const child of source.children) files.push(sourceRollout(child, writeSourceThreadId(child), threadId));
   return { files, resume: resumeWords(threadId) };
 }
 
 /** Codex opens a session only by a UUID. */
-function threadIdOf({ header: { id }, find }: WriteSource): string {
+function writeSourceThreadId({ header: { id }, find }: WriteSource): string {
   if (uuid.test(id)) return id.toLowerCase();
-  const made = uuidOf("codex", id);
+  const made = textUuid("codex", id);
   find({ code: "id", text: `session ${id} has the id ${made}` });
   return made;
 }
 
-function rolloutOf(
+function sourceRollout(
   source: WriteSource,
   threadId: string,
   parentId: string | undefined,
@@ -34,7 +34,7 @@ function rolloutOf(
   const created = Date.parse(source.header.timestamp);
   const time = Number.isNaN(created) ? source.now() : created;
   const lines = rolloutLines(source, { threadId, parentId, time });
-  return { path: pathOf(threadId, new Date(time).toISOString()), bytes: encodeTexts(lines) };
+  return { path: rolloutPath(threadId, new Date(time).toISOString()), bytes: encodeTexts(lines) };
 }
 
 async function* rolloutLines(
@@ -43,7 +43,7 @@ async function* rolloutLines(
 ): AsyncGenerator<string, void, undefined> {
   const { threadId, parentId, time } = init;
   const { header, cwd } = source;
-  const provider = providerOf(source);
+  const provider = writtenProvider(source);
   const lines = new RolloutLines({ threadId });
   const parent = header.parentSession;
   const isFork = parentId === undefined && parent !== undefined && uuid.test(parent);
@@ -70,7 +70,7 @@ async function* rolloutLines(
 }
 
 /** The provider that the caller names, else that of the latest reply that Codex could have had. */
-function providerOf({ outline, provider }: WriteSource): string {
+function writtenProvider({ outline, provider }: WriteSource): string {
   if (provider !== undefined) return provider;
   const last = outline.findLast(
     (entry) => entry.type === "message" && entry.message.role === "assistant" && isResponses(entry.message),
@@ -80,7 +80,7 @@ function providerOf({ outline, provider }: WriteSource): string {
 }
 
 /** `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, the time without colons. */
-function pathOf(threadId: string, timestamp: string): string {
+function rolloutPath(threadId: string, timestamp: string): string {
   const day = timestamp.slice(0, 10).replaceAll("-", "/");
   return `sessions/${day}/rollout-${timestamp.slice(0, 19).replaceAll(":", "-")}-${threadId}.jsonl`;
 }

@@ -1,10 +1,10 @@
 /** The row of Gemini CLI: its home, its chats at a glance, the words that resume one. */
 
 import { parseCutJson } from "../shared/cut-json.js";
-import { firstOf, lastRecords, recordsOf, textIn } from "../shared/describe.js";
-import { digestOf } from "../shared/ids.js";
-import { formOf } from "../shared/lines.js";
-import { arrayOf, millisecondsOf, objectOf, parseJson, textOf } from "../shared/values.js";
+import { lastRecords, readRecords, recordFirst, textIn } from "../shared/describe.js";
+import { textDigest } from "../shared/ids.js";
+import { formByPath } from "../shared/lines.js";
+import { parseJson, readMilliseconds, readObject, readText, toArray } from "../shared/values.js";
 import type { AgentRow } from "../types.js";
 
 /** The agent's words about its environment, at the start and by hooks. */
@@ -28,11 +28,11 @@ export const geminiAgent: AgentRow<"gemini"> = {
   index: {
     file: "projects.json",
     read(text) {
-      const projects = objectOf(objectOf(parseJson(text))?.projects) ?? {};
+      const projects = readObject(readObject(parseJson(text))?.projects) ?? {};
       const directories = new Map<string, string>();
       for (const [directory, slug] of Object.entries(projects)) {
-        directories.set(digestOf(directory), directory);
-        const name = textOf(slug);
+        directories.set(textDigest(directory), directory);
+        const name = readText(slug);
         if (name !== undefined) directories.set(name, directory);
       }
       return (path) => {
@@ -53,21 +53,21 @@ export const geminiAgent: AgentRow<"gemini"> = {
   },
 
   describe(path, windows) {
-    const isLog = formOf(path, windows.head) === "lines";
-    const whole = isLog ? undefined : objectOf(parseCutJson(new TextDecoder().decode(windows.head)));
-    const records = isLog ? [...recordsOf(windows.head)] : whole === undefined ? [] : [whole];
+    const isLog = formByPath(path, windows.head) === "lines";
+    const whole = isLog ? undefined : readObject(parseCutJson(new TextDecoder().decode(windows.head)));
+    const records = isLog ? [...readRecords(windows.head)] : whole === undefined ? [] : [whole];
     const start = records.find(({ sessionId }) => typeof sessionId === "string");
-    const id = textOf(start?.sessionId);
+    const id = readText(start?.sessionId);
     if (start === undefined || id === undefined) return undefined;
-    const messages = isLog ? records : arrayOf(start.messages).map((each) => objectOf(each) ?? {});
+    const messages = isLog ? records : toArray(start.messages).map((each) => readObject(each) ?? {});
     const latest = (key: string) =>
       isLog
-        ? firstOf(lastRecords(windows, [`"${key}"`]), ({ $set }) => textOf(objectOf($set)?.[key]))
-        : textOf(start[key]);
+        ? recordFirst(lastRecords(windows, [`"${key}"`]), ({ $set }) => readText(readObject($set)?.[key]))
+        : readText(start[key]);
     return {
       id,
-      created: millisecondsOf(start.startTime),
-      updated: millisecondsOf(latest("lastUpdated") ?? start.lastUpdated),
+      created: readMilliseconds(start.startTime),
+      updated: readMilliseconds(latest("lastUpdated") ?? start.lastUpdated),
       title: latest("summary"),
       questions: messages.flatMap(({ type, content }) => (type === "user" ? (textIn(content) ?? []) : [])),
     };

@@ -4,7 +4,7 @@ import { collectBytes } from "../../core/bytes.js";
 import { geminiRules } from "../shared/gemini-parts.js";
 import { appended, encodeRecords } from "../shared/lines.js";
 import { sourceAgain } from "../shared/read-again.js";
-import { type ForeignObject, isoOf } from "../shared/values.js";
+import { type ForeignObject, timeIso } from "../shared/values.js";
 import { addedSteps } from "../shared/write-steps.js";
 import type { AppendSource, WrittenSession } from "../types.js";
 import { resumeWords } from "./agent.js";
@@ -26,7 +26,7 @@ export async function appendGemini(source: AppendSource): Promise<WrittenSession
   const { length = log.current.length, records } = rewind;
   const kept = log.current.slice(0, length);
   const turns = new Map<string, Turn>();
-  for (const turn of log.current) for (const id of main.conversation.entriesOf(turn)) turns.set(id, turn);
+  for (const turn of log.current) for (const id of main.conversation.turnEntries(turn)) turns.set(id, turn);
   const existing = (entryId: string): readonly MessageRecord[] | undefined => {
     const turn = turns.get(entryId);
     return turn === undefined ? undefined : [{ ...turn.value, id: turn.id }];
@@ -43,7 +43,7 @@ export async function appendGemini(source: AppendSource): Promise<WrittenSession
       if (late === undefined) yield* lines.of(step);
       else yield* lines.late(step.entryId, await made.lateResult(late));
     }
-    yield { $set: { lastUpdated: isoOf(source.now()) } };
+    yield { $set: { lastUpdated: timeIso(source.now()) } };
   }
   const written = await collectBytes(encodeRecords(after()));
   const files = source.files.map((file) =>
@@ -65,9 +65,9 @@ function rewindTo(
     return { length: 0, records: first === undefined ? [] : [{ $rewindTo: first.id }] };
   }
   // A place among messages that a compaction kept is not in the tree.
-  const at = current.findLastIndex((turn) => conversation.lastEntryOf(turn) === from && !log.isKept(turn));
+  const at = current.findLastIndex((turn) => conversation.lastTurnEntry(turn) === from && !log.isKept(turn));
   const compaction = log.compaction?.summary;
-  const isCompaction = compaction !== undefined && conversation.lastEntryOf(compaction) === from;
+  const isCompaction = compaction !== undefined && conversation.lastTurnEntry(compaction) === from;
   const last = at < 0 && isCompaction ? current.findLastIndex((turn) => log.isKept(turn)) : at;
   const next = current[last + 1];
   if (last < 0 || next === undefined) return undefined;

@@ -1,8 +1,8 @@
 /** The chats among the files of a session: which one counts, which are subagents', and where they ran. */
 
-import { partsOf, shownText } from "../shared/gemini-parts.js";
-import { digestOf, sessionIdOf } from "../shared/ids.js";
-import { arrayOf, type ForeignObject, millisecondsOf, objectOf, textOf } from "../shared/values.js";
+import { contentParts, shownText } from "../shared/gemini-parts.js";
+import { derivedSessionId, textDigest } from "../shared/ids.js";
+import { type ForeignObject, readMilliseconds, readObject, readText, toArray } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource } from "../types.js";
 import { isEnvironment } from "./agent.js";
 import { ChatLog } from "./history.js";
@@ -41,7 +41,7 @@ export function readChat(source: ForeignSource, path: string, form: "lines" | "v
     for (const name of metadataNames) if (value[name] !== undefined) metadata[name] = value[name];
     // A resume in the minute of the start begins the same file again.
     metadata.startTime = startTime;
-    const summary = textOf(value.summary);
+    const summary = readText(value.summary);
     if (summary !== undefined && summary !== "") log.name(summary);
   };
   let isChat = false;
@@ -50,10 +50,10 @@ export function readChat(source: ForeignSource, path: string, form: "lines" | "v
   };
   if (form === "lines") for (const record of source.records(path)) add(record);
   else {
-    const value = objectOf(source.json(path));
+    const value = readObject(source.json(path));
     if (value === undefined || !Array.isArray(value.messages)) return undefined;
     learn(value);
-    const values = value.messages.map(objectOf);
+    const values = value.messages.map(readObject);
     for (const [at, message] of values.entries())
       if (message !== undefined) add({ file: path, line: at + 1, value: message });
     isChat = true;
@@ -62,7 +62,7 @@ export function readChat(source: ForeignSource, path: string, form: "lines" | "v
   if (!isChat) return undefined;
   const nested = /(?:^|\/)chats\/([^/]{1,255})\/([^/]{1,255})\.jsonl?$/.exec(path);
   const named =
-    textOf(metadata.sessionId) ??
+    readText(metadata.sessionId) ??
     nested?.[2] ??
     path
       .split("/")
@@ -84,18 +84,18 @@ function addRecord(
   { log, learn, source }: { log: ChatLog; learn(value: ForeignObject): void; source: ForeignSource },
 ): boolean {
   const { value } = record;
-  const rewound = textOf(value.$rewindTo);
+  const rewound = readText(value.$rewindTo);
   if (rewound !== undefined) {
     log.rewind(rewound);
     source.count("$rewindTo", "mapped");
     return true;
   }
-  const id = textOf(value.id);
+  const id = readText(value.id);
   if (id !== undefined) {
     addMessage(id, record, log, source);
     return typeof value.type === "string";
   }
-  const changes = objectOf(value.$set);
+  const changes = readObject(value.$set);
   if (changes !== undefined) {
     learn(changes);
     if (changes.messages !== undefined) log.checkpoint(changes.messages);
@@ -105,16 +105,16 @@ function addRecord(
   }
   if (typeof value.sessionId === "string") {
     learn(value);
-    for (const message of arrayOf(value.messages)) {
-      const each = objectOf(message);
-      const messageId = textOf(each?.id);
+    for (const message of toArray(value.messages)) {
+      const each = readObject(message);
+      const messageId = readText(each?.id);
       if (each === undefined || messageId === undefined) continue;
       addMessage(messageId, { ...record, value: each }, log, source);
     }
     source.count("metadata", "mapped");
     return true;
   }
-  source.count(textOf(value.type) ?? "unknown", "unmapped", record);
+  source.count(readText(value.type) ?? "unknown", "unmapped", record);
   return false;
 }
 
@@ -123,7 +123,7 @@ const shownTypes = new Set(["info", "warning", "error"]);
 
 function addMessage(id: string, record: ForeignRecord, log: ChatLog, source: ForeignSource): void {
   const { value } = record;
-  const type = textOf(value.type) ?? "unknown";
+  const type = readText(value.type) ?? "unknown";
   // Some tools that share these files name the replies as the Gemini API does.
   const message = type === "model" ? { content: value.parts, ...value, type: "gemini" } : value;
   log.put(id, message);
@@ -144,13 +144,13 @@ export function chooseChats(
 } {
   const wanted = source.sessionId;
   const isWanted = ({ sessionId }: Chat) =>
-    wanted === undefined || sessionId === wanted || sessionIdOf("gemini", sessionId) === wanted;
+    wanted === undefined || sessionId === wanted || derivedSessionId("gemini", sessionId) === wanted;
   const mains = chats.filter(({ parentId }) => parentId === undefined);
   const candidates = (mains.some(isWanted) || wanted !== undefined ? mains : chats).filter(isWanted);
   // A resume begins a file of its own, with nothing but the environment.
   const rank = ({ log, metadata }: Chat): readonly [number, number] => [
     log.current.some(({ value }) => value.type === "gemini" || isPrompt(value)) ? 1 : 0,
-    millisecondsOf(metadata.lastUpdated) ?? 0,
+    readMilliseconds(metadata.lastUpdated) ?? 0,
   ];
   let main: Chat | undefined;
   for (const chat of candidates) {
@@ -164,29 +164,29 @@ export function chooseChats(
 }
 
 function isPrompt(value: ForeignObject): boolean {
-  return value.type === "user" && !isEnvironment(shownText(partsOf(value.content)));
+  return value.type === "user" && !isEnvironment(shownText(contentParts(value.content)));
 }
 
 /**
  * The working directory of a chat, which has only its SHA-256: of the registry of projects, the directories
  * of the chat, and those in the environment of the agent's prompt. One with that digest comes first.
  */
-export function directoryOf(chat: Chat, projects: ForeignObject | undefined): string {
+export function chatDirectory(chat: Chat, projects: ForeignObject | undefined): string {
   const { metadata, path, log } = chat;
   const slug = /(?:^|\/)tmp\/([^/]{1,255})\//.exec(path)?.[1];
   const named = Object.entries(projects ?? {}).flatMap(([directory, name]) =>
     name === slug && slug !== undefined ? [directory] : [],
   );
-  const listed = arrayOf(metadata.directories).flatMap((directory) => textOf(directory) ?? []);
+  const listed = toArray(metadata.directories).flatMap((directory) => readText(directory) ?? []);
   const told = log.current.slice(0, 3).flatMap(({ value }) => promptDirectories(value));
-  const own = textOf(objectOf(metadata.sessile)?.cwd);
+  const own = readText(readObject(metadata.sessile)?.cwd);
   const all = [...(own === undefined ? [] : [own]), ...named, ...listed, ...told];
-  const hash = textOf(metadata.projectHash);
-  return all.slice(0, 100).find((directory) => digestOf(directory) === hash) ?? all[0] ?? "";
+  const hash = readText(metadata.projectHash);
+  return all.slice(0, 100).find((directory) => textDigest(directory) === hash) ?? all[0] ?? "";
 }
 
 function promptDirectories({ content }: ForeignObject): readonly string[] {
-  const text = shownText(partsOf(content)).slice(0, 10_000);
+  const text = shownText(contentParts(content)).slice(0, 10_000);
   if (!isEnvironment(text)) return [];
   const lines = text.split("\n");
   const at = lines.findIndex((line) => line.includes("Workspace Directories"));

@@ -3,8 +3,8 @@
  * steps by which the conversation came about. Linear in the log.
  */
 
-import { partsOf, responsesOf, shownText } from "../shared/gemini-parts.js";
-import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { contentParts, partResponses, shownText } from "../shared/gemini-parts.js";
+import { type ForeignObject, readObject, readText, toArray } from "../shared/values.js";
 import { isEnvironment } from "./agent.js";
 import { isCommand, isSnapshot } from "./parts.js";
 
@@ -118,9 +118,9 @@ export class ChatLog {
       this.#known = new Map(this.#before.map((turn) => [turn.id, turn]));
     }
     const next = new Map<string, Turn>();
-    for (const message of arrayOf(messages)) {
-      const value = objectOf(message);
-      const id = textOf(value?.id);
+    for (const message of toArray(messages)) {
+      const value = readObject(message);
+      const id = readText(value?.id);
       if (value === undefined || id === undefined || next.has(id)) continue;
       const known = this.#known.get(id);
       const turn = known ?? this.#newTurn(id, value);
@@ -234,17 +234,17 @@ export class ChatLog {
 function isConversation({ value, role }: Turn): boolean {
   if (role === "acknowledgement") return false;
   if (value.type !== "user") return value.type === "gemini";
-  const parts = partsOf(value.content);
+  const parts = contentParts(value.content);
   const text = shownText(parts);
   if (text.trim() === "" || isCommand(text) || isEnvironment(text)) return false;
-  const { responses, others } = responsesOf(parts);
+  const { responses, others } = partResponses(parts);
   return responses.length === 0 || others.length > 0;
 }
 
 function isSummary({ value }: Turn): boolean {
-  return value.type === "user" && isSnapshot(partsOf(value.content));
+  return value.type === "user" && isSnapshot(contentParts(value.content));
 }
 
 function isAcknowledgement({ value }: Turn): boolean {
-  return value.type === "gemini" && /^Got it\b/.test(shownText(partsOf(value.content)));
+  return value.type === "gemini" && /^Got it\b/.test(shownText(contentParts(value.content)));
 }

@@ -1,9 +1,9 @@
 /** Steps of a session as records of a chat, as each version of the agent reads them after a resume. */
 
 import type { AssistantMessage, ImageBlock, TextBlock, ToolCall, Usage } from "../../content/index.js";
-import { type Part, partOf, resultParts, shownText } from "../shared/gemini-parts.js";
-import { isFileName, uuidOf } from "../shared/ids.js";
-import { type ForeignObject, isoOf, objectOf, textOf } from "../shared/values.js";
+import { blockPart, type Part, resultParts, shownText } from "../shared/gemini-parts.js";
+import { isFileName, textUuid } from "../shared/ids.js";
+import { type ForeignObject, readObject, readText, timeIso } from "../shared/values.js";
 import { describedReply, type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
 import type { WriteResult, WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
@@ -32,8 +32,8 @@ export class ChatRecords {
     this.#source = source;
     for (const entry of source.outline) {
       if (entry.type !== "custom" || entry.customType !== "sessile.subagent") continue;
-      const { toolCallId, sessionId } = objectOf(entry.data) ?? {};
-      const [call, session] = [textOf(toolCallId), textOf(sessionId)];
+      const { toolCallId, sessionId } = readObject(entry.data) ?? {};
+      const [call, session] = [readText(toolCallId), readText(sessionId)];
       if (call !== undefined && session !== undefined) this.#subagents.set(call, subagentId(session));
     }
   }
@@ -66,7 +66,7 @@ export class ChatRecords {
       return name === undefined ? undefined : { $set: { summary: name } };
     }
     if (entry.type === "custom") {
-      const text = textOf(objectOf(entry.data)?.text);
+      const text = readText(readObject(entry.data)?.text);
       if (entry.customType !== "sessile.command" || text === undefined) return undefined;
       return this.#record(entry.id, time, { type: "user", content: [{ text }] });
     }
@@ -83,7 +83,7 @@ export class ChatRecords {
 
   async #user(step: WriteStep & { readonly kind: "user" }): Promise<MessageRecord> {
     const { entryId, time, content, customType, display } = step;
-    const parts = (await this.#blocks(entryId, content)).map(partOf);
+    const parts = (await this.#blocks(entryId, content)).map(blockPart);
     const text = shownText(parts);
     const isOwn =
       (customType === "sessile.initial_context" && isEnvironment(text)) ||
@@ -101,7 +101,7 @@ export class ChatRecords {
     const sessile = { entry: entryId, ...(isOwn ? {} : { provider: message.provider }) };
     const records: MessageRecord[] = [];
     let answered = 0;
-    for (const [at, segment] of segmentsOf(describedReply(message)).entries()) {
+    for (const [at, segment] of messageSegments(describedReply(message)).entries()) {
       const thoughts = this.#thoughts(segment, { entryId, isOwn, time });
       const texts = segment.flatMap((block) => (block.type === "text" ? [{ text: block.text }] : []));
       const calls = segment.filter((block): block is ToolCall => block.type === "toolCall");
@@ -117,7 +117,7 @@ export class ChatRecords {
             type: "gemini",
             content: texts.length === 1 && only !== undefined ? only.text : texts.length === 0 ? "" : texts,
             thoughts,
-            ...(at === 0 && message.usage !== undefined ? { tokens: tokensOf(message.usage) } : {}),
+            ...(at === 0 && message.usage !== undefined ? { tokens: usageTokens(message.usage) } : {}),
             model,
             ...(toolCalls.length === 0 ? {} : { toolCalls }),
             sessile: at === 0 ? sessile : { ...sessile, entry: undefined },
@@ -139,7 +139,7 @@ export class ChatRecords {
     return segment.flatMap((block) => {
       if (block.type !== "thinking") return [];
       if (isOwn && block.redacted !== true && /\S/.test(block.thinking))
-        return [{ subject: "", description: block.thinking, timestamp: isoOf(time) }];
+        return [{ subject: "", description: block.thinking, timestamp: timeIso(time) }];
       const text = isOwn ? "reasoning without text" : "reasoning of another maker";
       this.#source.find({ code: "reasoning", entryId, text });
       return [];
@@ -160,7 +160,7 @@ export class ChatRecords {
   }
 
   async #call(call: ToolCall, result: WriteResult | undefined, entryId: string): Promise<ForeignObject> {
-    const args = objectOf(call.arguments);
+    const args = readObject(call.arguments);
     if (args === undefined) {
       const text = `arguments of call ${call.id} that are no object are its argument \`input\``;
       this.#source.find({ code: "entry", entryId, text });
@@ -173,8 +173,8 @@ export class ChatRecords {
       args: args ?? { input: call.arguments ?? null },
       ...(made === undefined ? {} : { result: made.parts }),
       status: result?.interrupted === true ? "cancelled" : result?.isError === true ? "error" : "success",
-      timestamp: isoOf(result?.time ?? 0),
-      resultDisplay: objectOf(result?.details)?.resultDisplay ?? made?.text ?? "",
+      timestamp: timeIso(result?.time ?? 0),
+      resultDisplay: readObject(result?.details)?.resultDisplay ?? made?.text ?? "",
       displayName: call.name,
       description: "",
       renderOutputAsMarkdown: false,
@@ -195,8 +195,8 @@ export class ChatRecords {
   }
 
   #record(entryId: string, time: number, value: ForeignObject, part = ""): MessageRecord {
-    const id = uuidOf("gemini", this.#source.header.id, entryId, part);
-    return { id, timestamp: isoOf(time), sessile: { entry: entryId }, ...value };
+    const id = textUuid("gemini", this.#source.header.id, entryId, part);
+    return { id, timestamp: timeIso(time), sessile: { entry: entryId }, ...value };
   }
 
   /** Reports entries without a counterpart in the format, once a kind. */
@@ -209,7 +209,9 @@ export class ChatRecords {
 
 /** The id of a subagent's session, which is the name of its file and in the call that began it. */
 export function subagentId(sessionId: string): string {
-  return /^[\w-]{1,128}$/.test(sessionId) && isFileName(sessionId) ? sessionId : uuidOf("gemini", sessionId);
+  return /^[\w-]{1,128}$/.test(sessionId) && isFileName(sessionId)
+    ? sessionId
+    : textUuid("gemini", sessionId);
 }
 
 const rank: Readonly<Record<string, number>> = { thinking: 0, text: 1, toolCall: 2 };
@@ -218,7 +220,7 @@ const rank: Readonly<Record<string, number>> = { thinking: 0, text: 1, toolCall:
  * The blocks of a reply in runs of reasoning, text and calls: a record has them in this order. Blank texts
  * are no part of a request.
  */
-function segmentsOf({ content }: AssistantMessage): readonly AssistantMessage["content"][] {
+function messageSegments({ content }: AssistantMessage): readonly AssistantMessage["content"][] {
   const segments: AssistantMessage["content"][number][][] = [];
   let last = 0;
   for (const block of content) {
@@ -232,7 +234,7 @@ function segmentsOf({ content }: AssistantMessage): readonly AssistantMessage["c
 }
 
 /** The agent counts cached tokens as a part of the input, and has no count of written ones. */
-function tokensOf({ input, output, cacheRead, cacheWrite, totalTokens }: Usage): ForeignObject {
+function usageTokens({ input, output, cacheRead, cacheWrite, totalTokens }: Usage): ForeignObject {
   const prompt = input + cacheRead + cacheWrite;
   const total = totalTokens ?? prompt + output;
   return { input: prompt, output, cached: cacheRead, thoughts: 0, tool: 0, total };

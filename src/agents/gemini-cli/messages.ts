@@ -3,21 +3,21 @@
 import type { ToolCall } from "../../content/index.js";
 import {
   callId,
+  contentParts,
   type FunctionResponse,
   isFailure,
-  partsOf,
+  partResponses,
   replyDraft,
-  responsesOf,
   resultDraft,
   saidDraft,
   shownText,
 } from "../shared/gemini-parts.js";
-import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, readObject, readText, toArray } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
 import { isEnvironment } from "./agent.js";
 import type { Turn } from "./history.js";
 import { isCommand, isTextResponse, withoutGuard } from "./parts.js";
-import { replyBlocks, responseOf, usageOf } from "./reply.js";
+import { callResponse, readUsage, replyBlocks } from "./reply.js";
 
 type Place = Parameters<EntryBuilder["add"]>[1];
 
@@ -36,7 +36,7 @@ interface ConversationOptions {
   readonly foreignId: string;
   readonly file: string;
   /** The id of the session of a subagent, by the agent's id. */
-  readonly subagentOf: (agentId: string) => string | undefined;
+  readonly subagentByAgentId: (agentId: string) => string | undefined;
 }
 
 /** Makes the entries of one chat, and remembers which messages they are of. */
@@ -69,9 +69,9 @@ export class Conversation {
   }
 
   /** Adds an entry of a message. */
-  addOf(turn: Turn, draft: DraftEntry, part: Pick<Place, "part" | "id"> = {}): string {
+  addFunction(turn: Turn, draft: DraftEntry, part: Pick<Place, "part" | "id"> = {}): string {
     const { timestamp, sessile } = turn.value;
-    const own = part.part === undefined ? textOf(objectOf(sessile)?.entry) : undefined;
+    const own = part.part === undefined ? readText(readObject(sessile)?.entry) : undefined;
     const id = this.add(draft, { recordId: turn.key, timestamp, id: own, ...part });
     const entries = this.#entries.get(turn);
     if (entries === undefined) this.#entries.set(turn, [id]);
@@ -80,12 +80,12 @@ export class Conversation {
     return id;
   }
 
-  entriesOf(turn: Turn): readonly string[] {
+  turnEntries(turn: Turn): readonly string[] {
     return this.#entries.get(turn) ?? [];
   }
 
   /** The entry to continue at if a message is the last one. */
-  lastEntryOf(turn: Turn): string | null {
+  lastTurnEntry(turn: Turn): string | null {
     return this.#lastEntries.get(turn) ?? null;
   }
 
@@ -120,23 +120,23 @@ export class Conversation {
 
   #addUser(turn: Turn): void {
     const { content, sessile } = turn.value;
-    const parts = partsOf(content);
+    const parts = contentParts(content);
     const text = shownText(parts);
     if (isCommand(text)) {
-      this.addOf(turn, { type: "custom", customType: "sessile.command", data: { text } });
+      this.addFunction(turn, { type: "custom", customType: "sessile.command", data: { text } });
       return;
     }
-    const custom = textOf(objectOf(sessile)?.customType);
+    const custom = readText(readObject(sessile)?.customType);
     const customType = isEnvironment(text)
       ? "sessile.initial_context"
       : isTextResponse(content)
         ? "sessile.function_response"
         : custom;
-    const { responses, others } = responsesOf(parts);
+    const { responses, others } = partResponses(parts);
     for (const [at, response] of responses.entries()) this.#addResponse(turn, response, at);
-    const display = objectOf(sessile)?.display === true;
+    const display = readObject(sessile)?.display === true;
     const draft = saidDraft(withoutGuard(others), { customType, display, timestamp: this.#time(turn) });
-    if (draft !== undefined) this.addOf(turn, draft);
+    if (draft !== undefined) this.addFunction(turn, draft);
   }
 
   /** A function response as a message of its own: mostly a double of one that its call has. */
@@ -169,24 +169,24 @@ export class Conversation {
     call.isAnswered = true;
     const { response, isError, display } = result;
     const draft = resultDraft(call, response, { isError, display, timestamp: this.#time(turn) });
-    return this.addOf(turn, draft, place);
+    return this.addFunction(turn, draft, place);
   }
 
   #addReply(turn: Turn): void {
     const { value } = turn;
-    const tools = arrayOf(value.toolCalls).flatMap((call): readonly ForeignObject[] => {
-      const tool = objectOf(call);
+    const tools = toArray(value.toolCalls).flatMap((call): readonly ForeignObject[] => {
+      const tool = readObject(call);
       return tool === undefined ? [] : [tool];
     });
     const blocks = replyBlocks(turn, tools);
-    const usage = usageOf(value.tokens);
+    const usage = readUsage(value.tokens);
     if (usage !== undefined) this.tokens = usage.totalTokens ?? 0;
-    const model = this.#modelOf(value);
-    const provider = textOf(objectOf(value.sessile)?.provider) ?? "google";
+    const model = this.#readModel(value);
+    const provider = readText(readObject(value.sessile)?.provider) ?? "google";
     const api = "google-generative-ai";
     const reply = { content: blocks, provider, model, api, timestamp: this.#time(turn) } as const;
     const draft = replyDraft(reply, usage);
-    if (draft !== undefined) this.addOf(turn, draft);
+    if (draft !== undefined) this.addFunction(turn, draft);
     const calls = blocks.filter((block): block is ToolCall => block.type === "toolCall");
     const entries = this.#entries.get(turn) ?? [];
     const open = calls.map(({ id, name }): OpenCall => ({ id, name, entries, isAnswered: false }));
@@ -205,16 +205,16 @@ export class Conversation {
   }
 
   #addToolResult(turn: Turn, call: OpenCall, tool: ForeignObject, at: number): void {
-    const response = responseOf(call, tool);
-    const sub = textOf(tool.agentId);
+    const response = callResponse(call, tool);
+    const sub = readText(tool.agentId);
     if (response !== undefined) {
       const isError = tool.status === "error" || tool.status === "cancelled";
-      const id = textOf(objectOf(tool.sessile)?.entry);
+      const id = readText(readObject(tool.sessile)?.entry);
       const result = { response, isError, display: tool.resultDisplay };
       this.#addResult(turn, call, result, { part: `result ${at}`, id });
     }
     if (sub === undefined) return;
-    const sessionId = this.#options.subagentOf(sub);
+    const sessionId = this.#options.subagentByAgentId(sub);
     if (sessionId === undefined) {
       this.#source.find({
         code: "missingChild",
@@ -224,11 +224,15 @@ export class Conversation {
       return;
     }
     const data = { toolCallId: call.id, sessionId };
-    this.addOf(turn, { type: "custom", customType: "sessile.subagent", data }, { part: `subagent ${at}` });
+    this.addFunction(
+      turn,
+      { type: "custom", customType: "sessile.subagent", data },
+      { part: `subagent ${at}` },
+    );
   }
 
-  #modelOf({ model }: ForeignObject): string {
-    const named = textOf(model);
+  #readModel({ model }: ForeignObject): string {
+    const named = readText(model);
     if (named !== undefined && named !== "") {
       this.#model = named;
       return named;

@@ -1,7 +1,7 @@
 /** How Gemini CLI classifies the texts of its users, and how a text keeps out of its classes. */
 
 import { type Part, shownText } from "../shared/gemini-parts.js";
-import { textOf } from "../shared/values.js";
+import { readText } from "../shared/values.js";
 import { isEnvironment } from "./agent.js";
 
 /** A summary that replaces the history. The agent's prompt for summaries asks for this tag. */
@@ -53,12 +53,12 @@ export function withGuard(parts: readonly Part[]): readonly Part[] {
   const text = shownText(parts);
   const needsGuard = isCommand(text) || isEnvironment(text) || isSnapshot(parts) || isGuarded(text);
   const [first, ...rest] = parts;
-  return needsGuard ? [{ text: `${guard}${textOf(first?.text) ?? ""}` }, ...rest] : parts;
+  return needsGuard ? [{ text: `${guard}${readText(first?.text) ?? ""}` }, ...rest] : parts;
 }
 
 /** The parts of a message without the guard of {@link withGuard}. */
 export function withoutGuard(parts: readonly Part[]): readonly Part[] {
   const [first, ...rest] = parts;
-  const text = textOf(first?.text);
+  const text = readText(first?.text);
   return text?.startsWith(guard) && isGuarded(shownText(parts)) ? [{ text: text.slice(1) }, ...rest] : parts;
 }

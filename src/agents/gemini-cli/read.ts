@@ -1,8 +1,8 @@
 /** Reads the chats of Gemini CLI: the steps of each log as entries of a session. */
 
-import { partsOf, shownText } from "../shared/gemini-parts.js";
+import { contentParts, shownText } from "../shared/gemini-parts.js";
 import type { EntryBuilder, ForeignSource } from "../types.js";
-import { type Chat, chooseChats, directoryOf, readChat } from "./chats.js";
+import { type Chat, chatDirectory, chooseChats, readChat } from "./chats.js";
 import type { Anchor, CompactionStep, Step, Turn } from "./history.js";
 import { Conversation } from "./messages.js";
 
@@ -17,7 +17,7 @@ export function readGemini(source: ForeignSource): MainChat | undefined {
   let projects: Readonly<Record<string, unknown>> | undefined;
   const chats: Chat[] = [];
   for (const { path, form } of source.files) {
-    if (path.split("/").at(-1) === "projects.json") projects = registryOf(source.json(path));
+    if (path.split("/").at(-1) === "projects.json") projects = readRegistry(source.json(path));
     else if (form !== undefined) {
       const chat = readChat(source, path, form);
       if (chat === undefined) source.count("other file", "unmapped");
@@ -26,23 +26,23 @@ export function readGemini(source: ForeignSource): MainChat | undefined {
   }
   const { main, subagents, others } = chooseChats(source, chats);
   if (main === undefined) return undefined;
-  const cwd = directoryOf(main, projects);
+  const cwd = chatDirectory(main, projects);
   const builder = beginSession(source, main, { cwd });
   const ids = new Map(subagents.map((chat) => [chat.sessionId, chat]));
   const builders = new Map<Chat, EntryBuilder>([[main, builder]]);
   for (const chat of subagents) {
     const parent = [main, ...subagents].find(({ sessionId }) => sessionId === chat.parentId) ?? main;
-    const place = { cwd: directoryOf(chat, projects) || cwd, parentSession: parent.sessionId };
+    const place = { cwd: chatDirectory(chat, projects) || cwd, parentSession: parent.sessionId };
     builders.set(chat, beginSession(source, chat, place));
   }
   let result: MainChat | undefined;
   for (const [chat, entries] of builders) {
-    const subagentOf = (id: string): string | undefined => {
+    const subagentByAgentId = (id: string): string | undefined => {
       const child = ids.get(id);
       return child === undefined ? undefined : builders.get(child)?.sessionId;
     };
     const { sessionId: foreignId, path: file } = chat;
-    const conversation = new Conversation(source, entries, { foreignId, file, subagentOf });
+    const conversation = new Conversation(source, entries, { foreignId, file, subagentByAgentId });
     addChat(source, chat, conversation);
     if (chat === main) result = { chat, conversation };
   }
@@ -54,7 +54,7 @@ export function readGemini(source: ForeignSource): MainChat | undefined {
   return result;
 }
 
-function registryOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+function readRegistry(value: unknown): Readonly<Record<string, unknown>> | undefined {
   const projects = (value as { readonly projects?: unknown } | undefined)?.projects;
   return typeof projects === "object" && projects !== null ? { ...projects } : undefined;
 }
@@ -101,13 +101,13 @@ function addStep(step: Step, conversation: Conversation): void {
 function anchorEntry(anchor: Anchor, conversation: Conversation): string | null {
   if (anchor === undefined) return null;
   const turn = "type" in anchor ? anchor.summary : anchor;
-  return conversation.lastEntryOf(turn);
+  return conversation.lastTurnEntry(turn);
 }
 
 /** Edits the entries of messages out of the context. */
 function removeTurns(turns: readonly Turn[], key: string, conversation: Conversation): void {
   for (const turn of turns) {
-    for (const targetId of conversation.entriesOf(turn)) {
+    for (const targetId of conversation.turnEntries(turn)) {
       const place = { recordId: key, part: targetId };
       conversation.add({ type: "context_edit", targetId, replacement: null }, place);
     }
@@ -118,10 +118,10 @@ function removeTurns(turns: readonly Turn[], key: string, conversation: Conversa
 const [open, close] = ["<state_snapshot>\n", "\n</state_snapshot>"] as const;
 
 function addCompaction({ summary, retained }: CompactionStep, conversation: Conversation): void {
-  const text = shownText(partsOf(summary.value.content)).toWellFormed();
+  const text = shownText(contentParts(summary.value.content)).toWellFormed();
   const isWrapped =
     text.startsWith(open) && text.endsWith(close) && text.length >= open.length + close.length;
-  const retain = [...new Set(retained.flatMap((turn) => conversation.entriesOf(turn)))];
+  const retain = [...new Set(retained.flatMap((turn) => conversation.turnEntries(turn)))];
   const draft = {
     type: "compaction",
     summary: isWrapped ? text.slice(open.length, -close.length) : text,
@@ -130,5 +130,5 @@ function addCompaction({ summary, retained }: CompactionStep, conversation: Conv
     tokensBefore: conversation.tokens,
     ...(retain.length === 0 ? {} : { retain }),
   } as const;
-  conversation.addOf(summary, draft);
+  conversation.addFunction(summary, draft);
 }

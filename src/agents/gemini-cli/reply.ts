@@ -4,14 +4,14 @@ import type { AssistantMessage, ToolCall, Usage } from "../../content/index.js";
 import {
   callBlock,
   callId,
+  contentParts,
   type FunctionResponse,
   partBlock,
-  partsOf,
-  responsesOf,
+  partResponses,
   shownText,
   usageOfCounts,
 } from "../shared/gemini-parts.js";
-import { arrayOf, countOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, readCount, readObject, readText, toArray } from "../shared/values.js";
 import type { Turn } from "./history.js";
 
 type Block = AssistantMessage["content"][number];
@@ -21,13 +21,13 @@ type Block = AssistantMessage["content"][number];
  * `thoughts` and `toolCalls`.
  */
 export function replyBlocks(turn: Turn, tools: readonly ForeignObject[]): Block[] {
-  const parts = partsOf(turn.value.content);
-  const hasCalls = parts.some((part) => objectOf(part.functionCall) !== undefined);
+  const parts = contentParts(turn.value.content);
+  const hasCalls = parts.some((part) => readObject(part.functionCall) !== undefined);
   const isWhole = hasCalls || parts.some(({ thought }) => thought === true);
-  const blocks: Block[] = isWhole ? [] : arrayOf(turn.value.thoughts).flatMap(thoughtOf);
+  const blocks: Block[] = isWhole ? [] : toArray(turn.value.thoughts).flatMap(readThought);
   let count = 0;
   for (const part of parts) {
-    const call = objectOf(part.functionCall);
+    const call = readObject(part.functionCall);
     if (call !== undefined) blocks.push(callBlock(callId(turn.key, call, count++), call, part));
     else for (const block of partBlock(part)) blocks.push(block);
   }
@@ -37,10 +37,10 @@ export function replyBlocks(turn: Turn, tools: readonly ForeignObject[]): Block[
 }
 
 /** A thought as the agent sends it again. */
-function thoughtOf(value: unknown): readonly Block[] {
-  const thought = objectOf(value);
-  const subject = textOf(thought?.subject) ?? "";
-  const description = textOf(thought?.description) ?? "";
+function readThought(value: unknown): readonly Block[] {
+  const thought = readObject(value);
+  const subject = readText(thought?.subject) ?? "";
+  const description = readText(thought?.description) ?? "";
   const thinking = subject === "" ? description : `**${subject}** ${description}`;
   return thinking.trim() === "" ? [] : [{ type: "thinking", thinking }];
 }
@@ -49,12 +49,12 @@ function thoughtOf(value: unknown): readonly Block[] {
  * The response of a call. A checkpoint gives each call of a reply the responses of all, of which one has its
  * id.
  */
-export function responseOf(
+export function callResponse(
   call: Pick<ToolCall, "id" | "name">,
   { result }: ForeignObject,
 ): FunctionResponse | undefined {
   if (result === undefined || result === null) return undefined;
-  const { responses, others } = responsesOf(partsOf(result));
+  const { responses, others } = partResponses(contentParts(result));
   const own = responses.find(({ id }) => id === call.id) ?? responses.find(({ name }) => name === call.name);
   const found = own ?? responses[0];
   if (found !== undefined) return found;
@@ -63,14 +63,14 @@ export function responseOf(
 }
 
 /** Tokens of a reply. The count of the input includes the cached ones, that of the output no thoughts. */
-export function usageOf(value: unknown): Usage | undefined {
-  const tokens = objectOf(value);
+export function readUsage(value: unknown): Usage | undefined {
+  const tokens = readObject(value);
   if (tokens === undefined) return undefined;
-  const prompt = countOf(tokens.input) + countOf(tokens.tool);
+  const prompt = readCount(tokens.input) + readCount(tokens.tool);
   return usageOfCounts(
     prompt,
     tokens.cached,
-    countOf(tokens.output) + countOf(tokens.thoughts),
+    readCount(tokens.output) + readCount(tokens.thoughts),
     tokens.total,
   );
 }

@@ -1,10 +1,10 @@
 /** Writes a session as a chat of Gemini CLI, in the JSON Lines of version 0.39 and later. */
 
 import { geminiRules } from "../shared/gemini-parts.js";
-import { digestOf, fileNameOf, uuidOf } from "../shared/ids.js";
+import { textDigest, textUuid, toFileName } from "../shared/ids.js";
 import { encodeRecords } from "../shared/lines.js";
-import { type ForeignObject, isoOf, millisecondsOf } from "../shared/values.js";
-import { stepsOf, type WriteStep } from "../shared/write-steps.js";
+import { type ForeignObject, readMilliseconds, timeIso } from "../shared/values.js";
+import { type WriteStep, writeSteps } from "../shared/write-steps.js";
 import type { WriteSource, WrittenSession } from "../types.js";
 import { resumeWords } from "./agent.js";
 import { ChatRecords, type MessageRecord, subagentId } from "./lines.js";
@@ -15,15 +15,15 @@ const keptFor = 30 * 24 * 60 * 60 * 1000;
 
 /** Writes a session and those of its subagents. */
 export function writeGemini(source: WriteSource): WrittenSession {
-  const id = idOf(source);
-  const folder = `tmp/${slugOf(source.cwd)}/chats`;
-  const started = isoOf(millisecondsOf(source.header.timestamp) ?? source.now());
+  const id = writtenSessionId(source);
+  const folder = `tmp/${slugByCwd(source.cwd)}/chats`;
+  const started = timeIso(readMilliseconds(source.header.timestamp) ?? source.now());
   const minute = started.slice(0, 16).replace(":", "-");
   const path = `${folder}/session-${minute}-${id.slice(0, 8)}.jsonl`;
   const files = [{ path, bytes: encodeRecords(chatRecords(source, { id, started, kind: "main" })) }];
   for (const child of source.children) {
     const childId = subagentId(child.header.id);
-    const begun = isoOf(millisecondsOf(child.header.timestamp) ?? source.now());
+    const begun = timeIso(readMilliseconds(child.header.timestamp) ?? source.now());
     const records = chatRecords(child, { id: childId, started: begun, kind: "subagent" });
     files.push({ path: `${folder}/${id}/${childId}.jsonl`, bytes: encodeRecords(records) });
   }
@@ -31,21 +31,21 @@ export function writeGemini(source: WriteSource): WrittenSession {
 }
 
 /** The id of the chat. The agent takes a number for a place in its list. */
-function idOf({ header, find }: WriteSource): string {
+function writtenSessionId({ header, find }: WriteSource): string {
   if (uuid.test(header.id)) return header.id;
-  const id = uuidOf("gemini", header.id);
+  const id = textUuid("gemini", header.id);
   find({ code: "id", text: `session ${header.id} has the id ${id}` });
   return id;
 }
 
 /** The name that the agent gives a project whose folder is the first of that name. */
-function slugOf(cwd: string): string {
+function slugByCwd(cwd: string): string {
   const name = cwd.split(/[\\/]/).findLast((part) => part !== "") ?? "";
   const slug = name
     .toLowerCase()
     .replace(/[^a-z0-9]{1,255}/g, "-")
     .replace(/^-|-$/g, "");
-  return fileNameOf(slug === "" ? "project" : slug, cwd);
+  return toFileName(slug === "" ? "project" : slug, cwd);
 }
 
 async function* chatRecords(
@@ -54,17 +54,17 @@ async function* chatRecords(
 ): Records<ForeignObject> {
   const { cwd } = source;
   const now = source.now();
-  const steps = stepsOf(source, geminiRules);
+  const steps = writeSteps(source, geminiRules);
   const last = steps.outlines.reduce((time, step) => Math.max(time, step.time), 0);
   if (steps.outlines.length > 0 && last < now - keptFor) {
-    const text = `the last update, ${isoOf(last)}, is now: the agent deletes what is older than 30 days`;
+    const text = `the last update, ${timeIso(last)}, is now: the agent deletes what is older than 30 days`;
     source.find({ code: "retimed", text });
   }
   yield {
     sessionId: id,
-    projectHash: digestOf(cwd),
+    projectHash: textDigest(cwd),
     startTime: started,
-    lastUpdated: isoOf(now),
+    lastUpdated: timeIso(now),
     kind,
     ...(kind === "subagent" ? { directories: [cwd] } : {}),
     sessile: { cwd },
@@ -106,7 +106,7 @@ export class ChatLines {
 
   async *of(step: WriteStep): Records<ForeignObject> {
     if (step.kind === "compaction") yield* this.#compact(step);
-    else if (step.kind !== "other") yield* this.#put(await this.#recordsOf(step));
+    else if (step.kind !== "other") yield* this.#put(await this.#stepRecords(step));
     else {
       const record = this.#made.other(step);
       if (typeof record?.id === "string") this.#put([record as MessageRecord]);
@@ -119,11 +119,13 @@ export class ChatLines {
     this.#first = undefined;
     if (step.summary !== "") yield* this.#put([this.#made.summary(step)]);
     for await (const kept of step.kept) {
-      if (kept.kind === "user" || kept.kind === "reply") yield* this.#put(await this.#recordsOf(kept));
+      if (kept.kind === "user" || kept.kind === "reply") yield* this.#put(await this.#stepRecords(kept));
     }
   }
 
-  async #recordsOf(step: WriteStep & { readonly kind: "user" | "reply" }): Promise<readonly MessageRecord[]> {
+  async #stepRecords(
+    step: WriteStep & { readonly kind: "user" | "reply" },
+  ): Promise<readonly MessageRecord[]> {
     const existing = this.#existing(step.entryId);
     if (existing === undefined) return this.#made.of(step);
     return [...existing, ...(this.#late.get(step.entryId) ?? [])];

@@ -1,14 +1,14 @@
 /** The row of Kimi Code: its home, its sessions at a glance, the words that resume one. */
 
-import { folderOf, recordsOf, textIn } from "../shared/describe.js";
-import { millisecondsOf, objectOf, parseJson, textOf } from "../shared/values.js";
+import { folderByPath, readRecords, textIn } from "../shared/describe.js";
+import { parseJson, readMilliseconds, readObject, readText } from "../shared/values.js";
 import type { AgentRow } from "../types.js";
 
 /** The words that resume a session. */
 export const resumeWords = (sessionId: string): readonly string[] => ["kimi", "-r", sessionId];
 
 /** The folder of a session, of the path of one of its wire files. */
-export const sessionFolder = (path: string): string => folderOf(folderOf(folderOf(path)));
+export const sessionFolder = (path: string): string => folderByPath(folderByPath(folderByPath(path)));
 
 /** Reminders that the program writes in the user's place. */
 const harness = /^<system-reminder>/;
@@ -29,7 +29,7 @@ export const kimiAgent: AgentRow<"kimi-code"> = {
     read(text) {
       const directories = new Map<string, string>();
       for (const line of text.split("\n")) {
-        const { sessionId, workDir } = objectOf(parseJson(line)) ?? {};
+        const { sessionId, workDir } = readObject(parseJson(line)) ?? {};
         if (typeof sessionId === "string" && typeof workDir === "string") directories.set(sessionId, workDir);
       }
       return (_path, id) => {
@@ -48,16 +48,16 @@ export const kimiAgent: AgentRow<"kimi-code"> = {
   },
 
   describe(path, { head }) {
-    const records = [...recordsOf(head)];
+    const records = [...readRecords(head)];
     const first = records.find(({ type }) => type === "metadata");
     if (first === undefined) return undefined;
     const folder = sessionFolder(path);
     return {
       id: folder.slice(folder.lastIndexOf("/") + 1),
-      created: millisecondsOf(first.created_at),
+      created: readMilliseconds(first.created_at),
       questions: records.flatMap(({ type, input, origin }) =>
-        type === "turn.prompt" && objectOf(origin)?.kind === "user"
-          ? (textIn(textOf(input) ?? input) ?? [])
+        type === "turn.prompt" && readObject(origin)?.kind === "user"
+          ? (textIn(readText(input) ?? input) ?? [])
           : [],
       ),
     };

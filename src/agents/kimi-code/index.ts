@@ -6,12 +6,12 @@
 
 import type { ImageBlock, TextBlock } from "../../content/index.js";
 import { collectBytes, encodeUtf8 } from "../../core/bytes.js";
-import { digestOf, uuidOf } from "../shared/ids.js";
+import { textDigest, textUuid } from "../shared/ids.js";
 import { appended, encodeRecords } from "../shared/lines.js";
 import { sourceAgain } from "../shared/read-again.js";
-import { type ForeignObject, millisecondsOf, objectOf } from "../shared/values.js";
+import { type ForeignObject, readMilliseconds, readObject } from "../shared/values.js";
 import { describedReply, writeBlocks } from "../shared/write-blocks.js";
-import { addedSteps, stepsOf, type WriteResult, type WriteStep } from "../shared/write-steps.js";
+import { addedSteps, type WriteResult, type WriteStep, writeSteps } from "../shared/write-steps.js";
 import type { AppendSource, ForeignFormat, WriteSource, WrittenSession } from "../types.js";
 import { kimiAgent, resumeWords } from "./agent.js";
 import { readKimi } from "./read.js";
@@ -30,17 +30,17 @@ const sessionName = /^session_[\w-]{1,100}$/;
 function writeKimi(source: WriteSource): WrittenSession {
   const { cwd, header } = source;
   const { id, timestamp } = header;
-  const named = uuid.test(id) ? `session_${id}` : `session_${uuidOf(kimiAgent.name, id)}`;
+  const named = uuid.test(id) ? `session_${id}` : `session_${textUuid(kimiAgent.name, id)}`;
   const sessionId = sessionName.test(id) ? id : named;
   if (sessionId !== id) source.find({ code: "id", text: `session ${id} has the id ${sessionId}` });
   const name = (cwd.split(/[\\/]/).findLast((part) => part !== "") ?? "root")
     .replace(/[^\w.-]/g, "-")
     .slice(0, 40);
-  const folder = `sessions/wd_${name.toLowerCase()}_${digestOf(cwd).slice(0, 12)}/${sessionId}`;
-  const created = millisecondsOf(timestamp) ?? source.now();
+  const folder = `sessions/wd_${name.toLowerCase()}_${textDigest(cwd).slice(0, 12)}/${sessionId}`;
+  const created = readMilliseconds(timestamp) ?? source.now();
   const info = source.outline.findLast((entry) => entry.type === "session_info");
   const { name: given, title } = info?.type === "session_info" ? info : {};
-  const agents = ["main", ...source.children.map(({ header: child }) => uuidOf(kimiAgent.name, child.id))];
+  const agents = ["main", ...source.children.map(({ header: child }) => textUuid(kimiAgent.name, child.id))];
   const state = {
     id: sessionId,
     version: 2,
@@ -103,7 +103,7 @@ class WireLines {
   async *all(created: number): AsyncGenerator<ForeignObject, void, undefined> {
     const sessile = { cwd: this.#source.cwd };
     yield { type: "metadata", protocol_version: "1.4", created_at: created, sessile };
-    for await (const step of stepsOf(this.#source)) yield* this.of(step);
+    for await (const step of writeSteps(this.#source)) yield* this.of(step);
   }
 
   async *of(step: WriteStep): AsyncGenerator<ForeignObject, void, undefined> {
@@ -116,7 +116,7 @@ class WireLines {
       const again = new WireLines({ ...this.#source, find: () => {} });
       for await (const each of step.kept) {
         for await (const record of again.of(each)) {
-          const { entry } = objectOf(record.sessile) ?? {};
+          const { entry } = readObject(record.sessile) ?? {};
           if (typeof entry === "string") retain.add(entry);
           if (record.type === "context.append_message") kept.push({ ...record, sessile: { kept: true } });
         }
@@ -161,7 +161,7 @@ class WireLines {
           type: "function",
           id,
           name,
-          arguments: JSON.stringify(objectOf(args) ?? { input: args ?? null }),
+          arguments: JSON.stringify(readObject(args) ?? { input: args ?? null }),
         });
       } else if (block.type === "thinking" && provider === "kimi") {
         const { thinking: think, thinkingSignature: encrypted } = block;

@@ -7,12 +7,12 @@
 
 import type { AssistantMessage, ImageBlock, TextBlock, Usage } from "../../content/index.js";
 import {
-  arrayOf,
-  countOf,
   type ForeignObject,
-  objectOf,
   parseJson,
-  textOf,
+  readCount,
+  readObject,
+  readText,
+  toArray,
   unknownBlocks,
 } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignRecord, ForeignSource } from "../types.js";
@@ -44,12 +44,12 @@ export function readKimi(source: ForeignSource): ReadWire | undefined {
   const isState = ({ path, form }: { path: string; form?: string }) =>
     form === "value" && path === `${folder === "" ? "" : `${folder}/`}state.json`;
   const stateFile = source.files.find(isState);
-  const state = objectOf(stateFile && source.json(stateFile.path));
-  const id = textOf(state?.id) ?? (folder.slice(folder.lastIndexOf("/") + 1) || main);
-  const place = { cwd: textOf(state?.cwd), timestamp: state?.createdAt };
+  const state = readObject(stateFile && source.json(stateFile.path));
+  const id = readText(state?.id) ?? (folder.slice(folder.lastIndexOf("/") + 1) || main);
+  const place = { cwd: readText(state?.cwd), timestamp: state?.createdAt };
   const builder = source.session({ id, ...place });
   const read = readWire(source, main, builder);
-  const title = textOf(state?.title) ?? "";
+  const title = readText(state?.title) ?? "";
   if (title !== "") {
     const named = state?.isCustomTitle === true ? { name: title } : { title };
     builder.add({ type: "session_info", ...named }, { recordId: `title ${title}`, parentId: null });
@@ -58,7 +58,7 @@ export function readKimi(source: ForeignSource): ReadWire | undefined {
     if (path === main) continue;
     const agent = folderName(path);
     const [first] = source.records(path);
-    const cwd = textOf(objectOf(first?.value.sessile)?.cwd) ?? place.cwd;
+    const cwd = readText(readObject(first?.value.sessile)?.cwd) ?? place.cwd;
     const child = source.session({ id: `${id}.${agent}`, ...place, cwd, parentSession: id });
     readWire(source, path, child);
   }
@@ -70,34 +70,35 @@ function folderName(path: string): string {
 }
 
 /** The steps of a wire by their ids. Their parts and usage come after results of their calls. */
-function stepsOf(records: readonly ForeignRecord[]): ReadonlyMap<unknown, Step> {
+function recordSteps(records: readonly ForeignRecord[]): ReadonlyMap<unknown, Step> {
   const steps = new Map<unknown, Step>();
   let maker = { provider: "kimi", model: "unknown" };
   let current: Step | undefined;
   for (const { value } of records) {
     if (value.type === "llm.request" && value.kind !== "compaction") {
-      maker = { provider: textOf(value.provider) ?? "kimi", model: textOf(value.model) ?? "unknown" };
+      maker = { provider: readText(value.provider) ?? "kimi", model: readText(value.model) ?? "unknown" };
       if (current !== undefined) current.maker = maker;
     }
-    const event = objectOf(value.event);
+    const event = readObject(value.event);
     if (value.type !== "context.append_loop_event" || event === undefined) continue;
     const step = steps.get(event.stepUuid ?? event.uuid);
-    const usage = objectOf(event.usage);
+    const usage = readObject(event.usage);
     if (event.type === "step.begin") {
       current = { content: [], maker };
       steps.set(event.uuid, current);
     } else if (event.type === "content.part")
       for (const block of replyPart(event.part)) step?.content.push(block);
-    else if (event.type === "tool.call") step?.content.push(callOf(event.toolCallId, event.name, event.args));
+    else if (event.type === "tool.call")
+      step?.content.push(readCall(event.toolCallId, event.name, event.args));
     else if (event.type === "step.end" && step !== undefined && usage !== undefined)
-      step.usage = usageOf(usage);
+      step.usage = readUsage(usage);
   }
   return steps;
 }
 
 function readWire(source: ForeignSource, path: string, builder: EntryBuilder): ReadWire {
   const records = [...source.records(path)];
-  const steps = stepsOf(records);
+  const steps = recordSteps(records);
   const calls = new Map<string, string>();
   const answered = new Set<string>();
   /** Entries of prompts since the last compaction, with the place before each. */
@@ -106,7 +107,7 @@ function readWire(source: ForeignSource, path: string, builder: EntryBuilder): R
 
   const add = ({ line, value }: ForeignRecord, draft: DraftEntry | undefined): string | null => {
     if (draft === undefined) return null;
-    const id = textOf(objectOf(value.sessile)?.entry);
+    const id = readText(readObject(value.sessile)?.entry);
     at = builder.add(draft, { recordId: `line ${line}`, parentId: at, timestamp: value.time, id });
     return at;
   };
@@ -143,32 +144,32 @@ function readWire(source: ForeignSource, path: string, builder: EntryBuilder): R
   };
   const addMessage = (record: ForeignRecord, message: ForeignObject): void => {
     const { role, content, origin } = message;
-    const sessile = objectOf(record.value.sessile) ?? {};
+    const sessile = readObject(record.value.sessile) ?? {};
     if (role === "assistant") {
-      const blocks = arrayOf(content).flatMap(replyPart);
-      const made = arrayOf(message.toolCalls).map((each) => {
-        const { id, name, arguments: args, function: fn } = objectOf(each) ?? {};
-        const given = objectOf(fn) ?? { name, arguments: args };
-        return callOf(id, given.name, parseJson(given.arguments) ?? given.arguments);
+      const blocks = toArray(content).flatMap(replyPart);
+      const made = toArray(message.toolCalls).map((each) => {
+        const { id, name, arguments: args, function: fn } = readObject(each) ?? {};
+        const given = readObject(fn) ?? { name, arguments: args };
+        return readCall(id, given.name, parseJson(given.arguments) ?? given.arguments);
       });
-      const [provider, model] = [textOf(sessile.provider) ?? "kimi", textOf(sessile.model) ?? "unknown"];
-      const usage = objectOf(sessile.usage);
+      const [provider, model] = [readText(sessile.provider) ?? "kimi", readText(sessile.model) ?? "unknown"];
+      const usage = readObject(sessile.usage);
       const step = {
         content: [...blocks, ...made],
         maker: { provider, model },
-        ...(usage && { usage: usageOf(usage) }),
+        ...(usage && { usage: readUsage(usage) }),
       };
-      addReply(record, step, textOf(sessile.api));
+      addReply(record, step, readText(sessile.api));
     } else if (role === "tool")
-      addResult(record, textOf(message.toolCallId) ?? "", blocksOf(content), message.isError === true);
+      addResult(record, readText(message.toolCallId) ?? "", contentBlocks(content), message.isError === true);
     else {
-      const blocks = blocksOf(content);
+      const blocks = contentBlocks(content);
       const [only] = blocks;
       if (only === undefined) return;
-      const kind = textOf(objectOf(origin)?.kind) ?? "user";
+      const kind = readText(readObject(origin)?.kind) ?? "user";
       const before = at;
       const body = blocks.length === 1 && only.type === "text" ? only.text : blocks;
-      const customType = textOf(sessile.customType) ?? (kind === "user" ? undefined : `kimi-code.${kind}`);
+      const customType = readText(sessile.customType) ?? (kind === "user" ? undefined : `kimi-code.${kind}`);
       const timestamp = builder.time(record.value.time);
       const id = add(
         record,
@@ -188,21 +189,21 @@ function readWire(source: ForeignSource, path: string, builder: EntryBuilder): R
       sessile,
     } = record.value;
     const ids = prompts.map(({ id }) => id);
-    const first = Math.min(countOf(head), countOf(kept));
-    const tail = countOf(kept) - first;
+    const first = Math.min(readCount(head), readCount(kept));
+    const tail = readCount(kept) - first;
     const newest = tail === 0 ? [] : ids.slice(-tail);
-    const given = arrayOf(objectOf(sessile)?.retain).flatMap((id) => textOf(id) ?? []);
+    const given = toArray(readObject(sessile)?.retain).flatMap((id) => readText(id) ?? []);
     const retain = given.length > 0 ? given : [...new Set([...ids.slice(0, first), ...newest])];
     add(record, {
       type: "compaction",
       summary:
-        textOf(summary) ??
-        blocksOf(objectOf(summary)?.content)
+        readText(summary) ??
+        contentBlocks(readObject(summary)?.content)
           .map((block) => ("text" in block ? block.text : ""))
           .join(""),
       // Its own id, which keeps nothing before it: kept messages are in `retain`.
       firstKeptEntryId: "",
-      tokensBefore: countOf(tokensBefore),
+      tokensBefore: readCount(tokensBefore),
       ...(retain.length === 0 ? {} : { retain: retain.filter((id) => builder.has(id)) }),
     });
     prompts = [];
@@ -210,27 +211,27 @@ function readWire(source: ForeignSource, path: string, builder: EntryBuilder): R
 
   for (const record of records) {
     const { value } = record;
-    const type = textOf(value.type) ?? "unknown";
-    const event = objectOf(value.event);
-    const kind = type === "context.append_loop_event" ? `${type} ${textOf(event?.type) ?? ""}` : type;
+    const type = readText(value.type) ?? "unknown";
+    const event = readObject(value.event);
+    const kind = type === "context.append_loop_event" ? `${type} ${readText(event?.type) ?? ""}` : type;
     let isMapped = /^(?:metadata|turn\.prompt|llm\.request|context\.append_loop_event )/.test(`${kind} `);
-    const result = objectOf(event?.result);
+    const result = readObject(event?.result);
     if (type === "context.append_message") {
       isMapped = true;
       // A message that a written compaction repeats is one of those that it retains.
-      if (objectOf(value.sessile)?.kept !== true) addMessage(record, objectOf(value.message) ?? {});
+      if (readObject(value.sessile)?.kept !== true) addMessage(record, readObject(value.message) ?? {});
     } else if (type === "context.apply_compaction") addCompaction(record);
     else if (type === "context.clear") [at, prompts] = [null, []];
     else if (type === "context.undo") {
-      const removed = prompts.splice(Math.max(0, prompts.length - countOf(value.count)));
+      const removed = prompts.splice(Math.max(0, prompts.length - readCount(value.count)));
       if (removed[0] !== undefined) at = removed[0].before;
     } else if (kind.endsWith(" step.begin"))
       addReply(record, steps.get(event?.uuid) ?? { content: [], maker: { provider: "", model: "" } });
     else if (kind.endsWith(" tool.result")) {
-      const blocks = blocksOf(
+      const blocks = contentBlocks(
         typeof result?.output === "string" ? [{ type: "text", text: result.output }] : result?.output,
       );
-      addResult(record, textOf(event?.toolCallId) ?? "", blocks, result?.isError === true);
+      addResult(record, readText(event?.toolCallId) ?? "", blocks, result?.isError === true);
     }
     isMapped ||= /^context\.(?:apply_compaction|clear|undo)$/.test(type);
     source.count(kind, isMapped ? "mapped" : "unmapped", record);
@@ -239,19 +240,19 @@ function readWire(source: ForeignSource, path: string, builder: EntryBuilder): R
   return { path, leaf: at, undoable: prompts.map(({ before }) => before) };
 }
 
-function callOf(id: unknown, name: unknown, args: unknown): AssistantMessage["content"][number] {
+function readCall(id: unknown, name: unknown, args: unknown): AssistantMessage["content"][number] {
   return {
     type: "toolCall",
-    id: textOf(id) ?? "",
-    name: textOf(name) ?? "",
-    arguments: objectOf(args) ?? {},
+    id: readText(id) ?? "",
+    name: readText(name) ?? "",
+    arguments: readObject(args) ?? {},
   };
 }
 
 /** A part of a reply. A thought without a text may be encrypted: only its provider can read it. */
 function replyPart(value: unknown): readonly AssistantMessage["content"][number][] {
-  const part = objectOf(value) ?? {};
-  const [text, think, encrypted] = [textOf(part.text), textOf(part.think), textOf(part.encrypted)];
+  const part = readObject(value) ?? {};
+  const [text, think, encrypted] = [readText(part.text), readText(part.think), readText(part.encrypted)];
   if (part.type === "text" && text !== undefined) return /\S/.test(text) ? [{ type: "text", text }] : [];
   if (part.type === "think" && think !== undefined && (think !== "" || encrypted !== undefined))
     return [
@@ -267,14 +268,14 @@ function replyPart(value: unknown): readonly AssistantMessage["content"][number]
 const dataUrl = /^data:([a-z0-9.+-]{1,127}\/[a-z0-9.+-]{1,127});base64,/i;
 
 /** Parts of the user and of results as blocks; a part of another type is its JSON and its media. */
-function blocksOf(content: unknown): readonly Block[] {
-  const parts = typeof content === "string" ? [{ type: "text", text: content }] : arrayOf(content);
+function contentBlocks(content: unknown): readonly Block[] {
+  const parts = typeof content === "string" ? [{ type: "text", text: content }] : toArray(content);
   return parts.flatMap((value): readonly Block[] => {
-    const part = objectOf(value);
+    const part = readObject(value);
     if (part === undefined) return [];
-    const text = textOf(part.text);
+    const text = readText(part.text);
     if (text !== undefined) return text === "" ? [] : [{ type: "text", text }];
-    const url = textOf(objectOf(part.imageUrl)?.url) ?? "";
+    const url = readText(readObject(part.imageUrl)?.url) ?? "";
     const [head, mimeType] = dataUrl.exec(url) ?? [];
     if (head !== undefined && mimeType !== undefined && url.length > head.length)
       return [{ type: "image", data: url.slice(head.length), mimeType }];
@@ -282,12 +283,12 @@ function blocksOf(content: unknown): readonly Block[] {
   });
 }
 
-function usageOf({ inputOther, output, inputCacheRead, inputCacheCreation }: ForeignObject): Usage {
+function readUsage({ inputOther, output, inputCacheRead, inputCacheCreation }: ForeignObject): Usage {
   const usage = {
-    input: countOf(inputOther),
-    output: countOf(output),
-    cacheRead: countOf(inputCacheRead),
-    cacheWrite: countOf(inputCacheCreation),
+    input: readCount(inputOther),
+    output: readCount(output),
+    cacheRead: readCount(inputCacheRead),
+    cacheWrite: readCount(inputCacheCreation),
   };
   return { ...usage, totalTokens: usage.input + usage.output + usage.cacheRead + usage.cacheWrite };
 }

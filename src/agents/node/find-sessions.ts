@@ -5,10 +5,10 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { integerOption } from "../../core/arguments.js";
 import { directoryTest } from "../../core/directories.js";
-import { titleOf } from "../shared/describe.js";
+import { textTitle } from "../shared/describe.js";
 import { agentRow, agents as table } from "../table.js";
 import type { AgentDescription, AgentRow, ForeignFormatName } from "../types.js";
-import { type Candidate, candidateOf, homeOfFile, placeFiles, readWindows } from "./walk.js";
+import { type Candidate, homeCandidate, homeOfFile, placeFiles, readWindows } from "./walk.js";
 
 /** A session that was found. Its texts are another program's, and untrusted. */
 export interface FoundSession {
@@ -80,10 +80,10 @@ export async function* findSessions(
   });
   const found = await Promise.all(
     rows.map(async (row) => {
-      const named = homes[row.name] ?? homeOf(row);
+      const named = homes[row.name] ?? rowHome(row);
       // The home itself may be a link, such as to a folder of dotfiles.
       const home = named === undefined ? undefined : await realpath(named).catch(() => undefined);
-      return home === undefined ? [] : await sessionsOf(row, home, since);
+      return home === undefined ? [] : await rowSessions(row, home, since);
     }),
   );
   const isThere = cwd === undefined ? undefined : directoryTest([cwd, await realpath(cwd).catch(() => cwd)]);
@@ -92,7 +92,7 @@ export async function* findSessions(
 }
 
 /** The home of an agent on this machine. */
-function homeOf({ home }: Row): string | undefined {
+function rowHome({ home }: Row): string | undefined {
   if (home === undefined) return undefined;
   const named = home.variables.map((name) => process.env[name]).find((value) => value !== undefined);
   return join(named ?? join(homedir(), home.folder), home.inner ?? "");
@@ -101,7 +101,7 @@ function homeOf({ home }: Row): string | undefined {
 type Row = AgentRow<ForeignFormatName>;
 type Pair = readonly [Candidate, AgentDescription];
 
-async function sessionsOf(row: Row, home: string, since: number): Promise<readonly FoundSession[]> {
+async function rowSessions(row: Row, home: string, since: number): Promise<readonly FoundSession[]> {
   const { index } = row;
   const all = (await Promise.all(row.sessions.map((place) => placeFiles(home, place)))).flat();
   const paths = new Set(all.map(({ path }) => path));
@@ -110,22 +110,22 @@ async function sessionsOf(row: Row, home: string, since: number): Promise<readon
     (pair) => pair !== undefined,
   );
   const parts = new Map<string, Candidate[]>();
-  for (const [candidate, { partOf }] of pairs) {
-    if (partOf === undefined) continue;
-    const list = parts.get(partOf);
-    if (list === undefined) parts.set(partOf, [candidate]);
+  for (const [candidate, { readPart }] of pairs) {
+    if (readPart === undefined) continue;
+    const list = parts.get(readPart);
+    if (list === undefined) parts.set(readPart, [candidate]);
     else list.push(candidate);
   }
   const more = index?.read(await textFile(join(home, index.file)));
   const newest = new Map<string, { readonly session: FoundSession; readonly base: string | undefined }>();
   for (const [candidate, described] of pairs) {
     const { path } = candidate;
-    const { partOf } = described;
+    const { readPart } = described;
     // A part whose session was deleted is all that is left of it.
-    if (partOf !== undefined && paths.has(partOf)) continue;
-    const others = partOf === undefined ? (parts.get(path) ?? []) : [];
+    if (readPart !== undefined && paths.has(readPart)) continue;
+    const others = readPart === undefined ? (parts.get(path) ?? []) : [];
     const whole = { ...described, ...more?.(path, described.id) };
-    const session = foundOf({ row, home, candidate, others, described: whole });
+    const session = readFound({ row, home, candidate, others, described: whole });
     const known = newest.get(session.id);
     if (known !== undefined && known.session.modified >= session.modified) continue;
     newest.set(session.id, { session, base: described.base });
@@ -172,7 +172,7 @@ async function describe(row: Row, candidate: Candidate): Promise<Pair | undefine
   return described === undefined ? undefined : [candidate, described];
 }
 
-function foundOf({
+function readFound({
   row,
   home,
   candidate,
@@ -186,7 +186,7 @@ function foundOf({
   readonly described: AgentDescription;
 }): FoundSession {
   const { id, cwd, created, updated, parent } = described;
-  const title = titleOf(described.title) ?? titleOf(questionOf(row, described));
+  const title = textTitle(described.title) ?? textTitle(rowQuestion(row, described));
   const files = [candidate, ...others];
   return {
     format: row.name,
@@ -203,7 +203,7 @@ function foundOf({
 }
 
 /** The first words of the user. */
-function questionOf({ harness }: Row, { questions = [] }: AgentDescription): string | undefined {
+function rowQuestion({ harness }: Row, { questions = [] }: AgentDescription): string | undefined {
   for (const text of questions)
     if (text.trim() !== "" && harness?.test(text.trimStart()) !== true) return text;
   return undefined;
@@ -211,7 +211,7 @@ function questionOf({ harness }: Row, { questions = [] }: AgentDescription): str
 
 /** An index of an agent. Empty if it cannot be read, or is larger than one that an agent writes. */
 async function textFile(file: string): Promise<string> {
-  const found = await candidateOf(dirname(file), file);
+  const found = await homeCandidate(dirname(file), file);
   if (found === undefined || found.bytes > 16 * 1024 * 1024) return "";
   return await readFile(file, "utf8").catch(() => "");
 }

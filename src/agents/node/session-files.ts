@@ -3,11 +3,11 @@
 import { join } from "node:path";
 import { SessileError } from "../../core/errors/index.js";
 import type { Session, SessionStore } from "../../session/index.js";
-import { folderOf } from "../shared/describe.js";
+import { folderByPath } from "../shared/describe.js";
 import { agentRow } from "../table.js";
 import type { ForeignFile, ImportedSession } from "../types.js";
 import type { FoundSession } from "./find-sessions.js";
-import { type Candidate, candidateOf, placeFiles, readFileBytes } from "./walk.js";
+import { type Candidate, homeCandidate, placeFiles, readFileBytes } from "./walk.js";
 
 /**
  * The files of a session for `importSession`, those of its subagents included. Their bytes are read when the
@@ -27,7 +27,7 @@ export async function sessionFiles(found: FoundSession): Promise<readonly Foreig
   const { home, paths, id } = found;
   // A path from elsewhere could name a file out of the home.
   const own = paths.filter((path) => !path.split("/").includes("..") && !path.startsWith("/"));
-  const named = await Promise.all(own.map((path) => candidateOf(home, join(home, ...path.split("/")))));
+  const named = await Promise.all(own.map((path) => homeCandidate(home, join(home, ...path.split("/")))));
   const [main] = named;
   if (main === undefined)
     throw new SessileError("SESSION_NOT_FOUND", `${paths[0]}: the file is gone`, { details: { id } });
@@ -53,7 +53,7 @@ async function moreFiles(
   main: Candidate,
 ): Promise<{ readonly claimed: readonly Candidate[]; readonly others: readonly Candidate[] }> {
   const row = agentRow(format);
-  const folder = row?.folder?.(main.path) ?? `${folderOf(main.path)}/${id}`;
+  const folder = row?.folder?.(main.path) ?? `${folderByPath(main.path)}/${id}`;
   const places = row?.parts?.({ id, paths, folder }) ?? [];
   const claimed = (await Promise.all(places.map((place) => placeFiles(home, place)))).flat();
   const others = await placeFiles(home, { folder, depth: maxDepth, name: /^/ });

@@ -32,7 +32,7 @@ export async function placeFiles(home: string, place: AgentPlace): Promise<reado
   for (const part of names) {
     folders =
       part === "*"
-        ? (await Promise.all(folders.map(foldersOf))).flat()
+        ? (await Promise.all(folders.map(readFolders))).flat()
         : folders.map((each) => join(each, part));
   }
   const found = (await Promise.all(folders.map((each) => walk(home, each, { depth, name })))).flat();
@@ -68,7 +68,7 @@ async function walk(
       const file = join(folder, entry.name);
       if (entry.isDirectory()) return depth > 0 ? await walk(home, file, { depth: depth - 1, name }) : [];
       if (!entry.isFile() || !name.test(entry.name)) return [];
-      const candidate = await candidateOf(home, file);
+      const candidate = await homeCandidate(home, file);
       return candidate === undefined ? [] : [candidate];
     }),
   );
@@ -76,7 +76,7 @@ async function walk(
 }
 
 /** A regular file with its size and time; undefined for anything else. */
-export async function candidateOf(home: string, file: string): Promise<Candidate | undefined> {
+export async function homeCandidate(home: string, file: string): Promise<Candidate | undefined> {
   const stat = await lstat(file).catch(() => undefined);
   if (stat?.isFile() !== true) return undefined;
   const path = relative(home, file).split(sep).join("/");
@@ -84,7 +84,7 @@ export async function candidateOf(home: string, file: string): Promise<Candidate
 }
 
 /** The folders in a folder, without symbolic links. */
-async function foldersOf(folder: string): Promise<readonly string[]> {
+async function readFolders(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
 }

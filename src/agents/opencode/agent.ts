@@ -1,8 +1,8 @@
 /** The row of opencode: its home with folders or a database, its sessions at a glance, the words that resume one. */
 
 import { parseCutJson } from "../shared/cut-json.js";
-import { nameOf, versionOf } from "../shared/describe.js";
-import { millisecondsOf, objectOf, textOf } from "../shared/values.js";
+import { nameByPath, readVersion } from "../shared/describe.js";
+import { readMilliseconds, readObject, readText } from "../shared/values.js";
 import type { AgentDatabaseRow, AgentPlace, AgentRow } from "../types.js";
 
 const json = /\.json$/;
@@ -11,7 +11,7 @@ const json = /\.json$/;
 const storedPlace = (id: string): AgentPlace => ({
   folder: `storage/message/${id}`,
   name: json,
-  parts: (path) => [{ folder: `storage/part/${nameOf(path)}`, name: json }],
+  parts: (path) => [{ folder: `storage/part/${nameByPath(path)}`, name: json }],
 });
 
 const isId = (value: unknown, prefix: string) => typeof value === "string" && value.startsWith(prefix);
@@ -27,7 +27,7 @@ export const opencodeAgent: AgentRow<"opencode"> = {
   parts: ({ paths }) =>
     paths[0]?.endsWith(".db") === true
       ? [{ folder: "", name: /^opencode\.db-wal$/ }]
-      : paths.map((path) => storedPlace(nameOf(path))),
+      : paths.map((path) => storedPlace(nameByPath(path))),
   isScattered: true,
   path: /(?:^|\/)opencode\.db$|(?:^|\/)storage\/(?:session|message|part)\//,
   hasProviders: true,
@@ -58,26 +58,26 @@ export const opencodeAgent: AgentRow<"opencode"> = {
   },
 
   detect(value) {
-    const info = objectOf(value.info);
+    const info = readObject(value.info);
     if (info !== undefined && isId(info.id, "ses_"))
-      return { variant: "export", ...versionOf(info.version), sure: Array.isArray(value.messages) };
-    if (isId(value.id, "ses_")) return { variant: "storage", ...versionOf(value.version), sure: true };
+      return { variant: "export", ...readVersion(info.version), sure: Array.isArray(value.messages) };
+    if (isId(value.id, "ses_")) return { variant: "storage", ...readVersion(value.version), sure: true };
     const isPart = isId(value.sessionID, "ses_") && /^(?:msg|prt)_/.test(String(value.id));
     return isPart ? { variant: "storage", sure: true } : undefined;
   },
 
   describe(_path, { head }) {
-    const info = objectOf(parseCutJson(new TextDecoder().decode(head)));
-    const id = textOf(info?.id);
+    const info = readObject(parseCutJson(new TextDecoder().decode(head)));
+    const id = readText(info?.id);
     if (info === undefined || id === undefined) return undefined;
-    const time = objectOf(info.time);
+    const time = readObject(info.time);
     return {
       id,
-      cwd: textOf(info.directory),
-      title: textOf(info.title),
-      created: millisecondsOf(time?.created),
-      updated: millisecondsOf(time?.updated),
-      parent: textOf(info.parentID),
+      cwd: readText(info.directory),
+      title: readText(info.title),
+      created: readMilliseconds(time?.created),
+      updated: readMilliseconds(time?.updated),
+      parent: readText(info.parentID),
     };
   },
 };

@@ -4,7 +4,7 @@
  * is.
  */
 
-import { countOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, readCount, readObject, readText } from "../shared/values.js";
 import type { EntryBuilder } from "../types.js";
 import type { StoredMessage } from "./stored-sessions.js";
 
@@ -19,17 +19,17 @@ export interface EntryAnnotation {
 }
 
 /** The annotation in the metadata of a part, or in that of a tool's state. */
-export function annotationOf(metadata: unknown): EntryAnnotation | undefined {
-  const members = objectOf(objectOf(metadata)?.sessile);
-  const entry = textOf(members?.entry);
+export function metadataAnnotation(metadata: unknown): EntryAnnotation | undefined {
+  const members = readObject(readObject(metadata)?.sessile);
+  const entry = readText(members?.entry);
   if (members === undefined || entry === undefined || entry === "") return undefined;
-  return { entry, draft: objectOf(members.draft), kept: members.kept === true, members };
+  return { entry, draft: readObject(members.draft), kept: members.kept === true, members };
 }
 
 /** The annotations of a message, the first one first. */
 export function messageAnnotation({ parts }: StoredMessage): EntryAnnotation | undefined {
   for (const { value } of parts) {
-    const annotation = annotationOf(value.metadata);
+    const annotation = metadataAnnotation(value.metadata);
     if (annotation !== undefined) return annotation;
   }
   return undefined;
@@ -44,25 +44,25 @@ export function annotatedSessionId(
   info: ForeignObject,
   messages: readonly StoredMessage[],
 ): string | undefined {
-  const candidates = [objectOf(objectOf(info.metadata)?.sessile)];
+  const candidates = [readObject(readObject(info.metadata)?.sessile)];
   for (const { parts } of messages.slice(0, 2))
-    for (const { value } of parts) candidates.push(objectOf(objectOf(value.metadata)?.sessile));
+    for (const { value } of parts) candidates.push(readObject(readObject(value.metadata)?.sessile));
   const found = candidates.find(
     (annotation) => annotation?.of === id && typeof annotation.session === "string",
   );
-  return textOf(found?.session);
+  return readText(found?.session);
 }
 
 /** The entries that the compaction of an own export kept. */
-export function keptOf(
+export function keptAnnotation(
   { members }: EntryAnnotation,
   builder: EntryBuilder,
 ): { firstKeptEntryId?: string; retain?: readonly string[]; tokensBefore?: number } {
-  const first = textOf(members.firstKept);
-  const retain = Array.isArray(members.retain) ? members.retain.flatMap((id) => textOf(id) ?? []) : [];
+  const first = readText(members.firstKept);
+  const retain = Array.isArray(members.retain) ? members.retain.flatMap((id) => readText(id) ?? []) : [];
   return {
     ...(first === undefined ? {} : { firstKeptEntryId: first }),
     ...(retain.length === 0 ? {} : { retain: retain.filter((id) => builder.has(id)) }),
-    ...(members.tokensBefore === undefined ? {} : { tokensBefore: countOf(members.tokensBefore) }),
+    ...(members.tokensBefore === undefined ? {} : { tokensBefore: readCount(members.tokensBefore) }),
   };
 }

@@ -1,6 +1,6 @@
 /** Ids of opencode: a prefix, the time, and 14 letters and digits. They have to ascend within a session. */
 
-import { digestOf } from "../shared/ids.js";
+import { textDigest } from "../shared/ids.js";
 
 /** The time is the low 48 bits of milliseconds times 4096, so that it begins anew every 795 days. */
 const countsPerMillisecond = 4096n;
@@ -10,7 +10,7 @@ const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 /** The id of a session: the same for the same texts. */
 export function sessionIdFor(...texts: readonly string[]): string {
-  const hex = digestOf("opencode session", ...texts);
+  const hex = textDigest("opencode session", ...texts);
   return `ses_${hex.slice(0, 12)}${tail(hex)}`;
 }
 
@@ -40,7 +40,7 @@ export class AscendingIds {
     const wanted = this.#isMoved ? 0n : BigInt(time) * countsPerMillisecond + 1n;
     this.#last = wanted > this.#last ? wanted : this.#last + 1n;
     const digits = BigInt.asUintN(48, this.#last).toString(16).padStart(12, "0");
-    return `${prefix}_${digits}${tail(digestOf(this.#seed, prefix, key))}`;
+    return `${prefix}_${digits}${tail(textDigest(this.#seed, prefix, key))}`;
   }
 }
 

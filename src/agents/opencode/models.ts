@@ -14,7 +14,7 @@ export const unknownModel: Model = { providerID: "unknown", modelID: "unknown" }
  * `modelFor` names a model, with or without its provider before a slash. The source may name the provider for
  * all of them.
  */
-export function modelOf(source: WriteSource, provider: string, model: string): Model {
+export function sourceModel(source: WriteSource, provider: string, model: string): Model {
   const named = source.modelFor({ provider, model });
   if (source.provider !== undefined) return { providerID: source.provider, modelID: named ?? model };
   if (named === undefined) return { providerID: provider, modelID: model };
@@ -29,13 +29,13 @@ export function askedModels(source: WriteSource): ReadonlyMap<string, Model> {
   let model: Model | undefined;
   for (const entry of source.outline.toReversed()) {
     if (entry.type === "message" && entry.message.role === "assistant")
-      model = modelOf(source, entry.message.provider, entry.message.model);
+      model = sourceModel(source, entry.message.provider, entry.message.model);
     if (model !== undefined) asked.set(entry.id, model);
   }
   for (const entry of source.outline) {
-    if (entry.type === "model_change") model = modelOf(source, entry.provider, entry.modelId);
+    if (entry.type === "model_change") model = sourceModel(source, entry.provider, entry.modelId);
     else if (entry.type === "message" && entry.message.role === "assistant")
-      model = modelOf(source, entry.message.provider, entry.message.model);
+      model = sourceModel(source, entry.message.provider, entry.message.model);
     if (!asked.has(entry.id) && model !== undefined) asked.set(entry.id, model);
   }
   return asked;

@@ -1,15 +1,15 @@
 /** One session's messages as entries, in the order in which opencode sends them to a model. */
 
-import { digestOf, sessionIdOf } from "../shared/ids.js";
-import { type ForeignObject, numberOf, objectOf, textOf } from "../shared/values.js";
+import { derivedSessionId, textDigest } from "../shared/ids.js";
+import { type ForeignObject, readNumber, readObject, readText } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
-import { annotatedSessionId, annotationOf, keptOf, messageAnnotation } from "./annotations.js";
-import { replyOf, stepsOf, toolOutcome, usageOf } from "./reply.js";
+import { annotatedSessionId, keptAnnotation, messageAnnotation, metadataAnnotation } from "./annotations.js";
+import { messageReply, messageSteps, readUsage, toolOutcome } from "./reply.js";
 import {
   isSummary,
   isUnsent,
-  kindOf,
-  partIdOf,
+  readKind,
+  readPartId,
   type StoredMessage,
   type StoredSession,
 } from "./stored-sessions.js";
@@ -55,11 +55,11 @@ export class SessionReader {
     this.#builder = init.builder;
     for (const message of init.messages) {
       const { value } = message.info;
-      const parent = textOf(value.parentID);
+      const parent = readText(value.parentID);
       if (isSummary(value) && parent !== undefined) this.#summaries.set(parent, message);
     }
     this.#pruned = init.messages
-      .flatMap((message, index) => this.#prunedOf(message, index))
+      .flatMap((message, index) => this.#prunedCalls(message, index))
       .toSorted((a, b) => a.at - b.at);
   }
 
@@ -67,20 +67,20 @@ export class SessionReader {
   read(): void {
     for (const [index, message] of this.#init.messages.entries()) {
       const { info, parts } = message;
-      const id = this.#idOf(message, index);
-      const role = textOf(info.value.role) ?? "message";
+      const id = this.#foreignId(message, index);
+      const role = readText(info.value.role) ?? "message";
       if (this.#places.has(id)) {
         const text = `message ${id}: a second copy is left out`;
         this.#source.find({ code: "superseded", file: info.file, line: info.line, text });
         this.#source.count(role, "unmapped", info);
         continue;
       }
-      const created = numberOf(objectOf(info.value.time)?.created);
+      const created = readNumber(readObject(info.value.time)?.created);
       if (created !== undefined) this.#addPruned(created);
       this.#places.set(id, { message, before: this.#builder.last });
       const annotation = messageAnnotation(message);
       if (annotation?.kept === true && this.#builder.has(annotation.entry)) {
-        for (const record of [info, ...parts]) this.#source.count(kindOf(record.value), "mapped");
+        for (const record of [info, ...parts]) this.#source.count(readKind(record.value), "mapped");
       } else if (role === "user") this.#addUser(message, id, created);
       else if (role === "assistant") this.#addAssistant(message, this.#recordId(message, index), id, created);
       else {
@@ -107,7 +107,7 @@ export class SessionReader {
     if (partId === undefined || at <= 0) return { leaf: before, firstUndone: first };
     const kept = { info: message.info, parts: message.parts.slice(0, at) };
     const id = `${messageId} before ${partId}`;
-    const created = numberOf(objectOf(message.info.value.time)?.created);
+    const created = readNumber(readObject(message.info.value.time)?.created);
     this.#places.set(id, { message: kept, before });
     this.#parent = before;
     if (message.info.value.role === "user") this.#addUser(kept, id, created);
@@ -138,29 +138,29 @@ export class SessionReader {
     return added;
   }
 
-  #idOf({ info }: StoredMessage, index: number): string {
-    return textOf(info.value.id) ?? `#${index}`;
+  #foreignId({ info }: StoredMessage, index: number): string {
+    return readText(info.value.id) ?? `#${index}`;
   }
 
   /** The last reply may still be running: its later state is another entry, on a branch of its own. */
   #recordId(message: StoredMessage, index: number): string {
-    const id = this.#idOf(message, index);
+    const id = this.#foreignId(message, index);
     const { time, error, role } = message.info.value;
-    const isOpen = role === "assistant" && objectOf(time)?.completed === undefined && error === undefined;
+    const isOpen = role === "assistant" && readObject(time)?.completed === undefined && error === undefined;
     if (!isOpen || index !== this.#init.messages.length - 1) return id;
-    return `${id} ${digestOf(JSON.stringify(message.parts.map(({ value }) => value))).slice(0, 16)}`;
+    return `${id} ${textDigest(JSON.stringify(message.parts.map(({ value }) => value))).slice(0, 16)}`;
   }
 
   #addUser(message: StoredMessage, id: string, created: unknown): void {
     const { info, parts } = message;
     const summary = this.#summaries.get(id);
     const annotation = messageAnnotation(message);
-    const model = objectOf(info.value.model);
+    const model = readObject(info.value.model);
     const runs = userRuns(parts, summary !== undefined);
     this.#source.count("user", runs.length > 0 || summary !== undefined ? "mapped" : "unmapped", info);
     for (const { record, outcome, isNew } of runs.records) {
-      this.#source.count(kindOf(record.value), outcome, record);
-      if (isNew) this.#findNewer(message, `a part of type ${kindOf(record.value)}`);
+      this.#source.count(readKind(record.value), outcome, record);
+      if (isNew) this.#findNewer(message, `a part of type ${readKind(record.value)}`);
     }
     const whole =
       annotation?.draft === undefined ? undefined : annotatedDraft(annotation.draft, runs.content);
@@ -175,9 +175,9 @@ export class SessionReader {
         this.#add({ type: "custom_message", customType, content, display: false }, { ...place, part });
         continue;
       }
-      const provider = textOf(model?.providerID);
-      const modelId = textOf(model?.modelID);
-      const variant = textOf(info.value.variant) ?? textOf(model?.variant);
+      const provider = readText(model?.providerID);
+      const modelId = readText(model?.modelID);
+      const variant = readText(info.value.variant) ?? readText(model?.variant);
       const draft: DraftEntry = {
         type: "message",
         message: {
@@ -196,21 +196,21 @@ export class SessionReader {
   #addAssistant(message: StoredMessage, recordId: string, id: string, created: unknown): void {
     const { info, parts } = message;
     const place = { id, recordId, time: created };
-    const asked = textOf(info.value.parentID);
+    const asked = readText(info.value.parentID);
     if (asked !== undefined && this.#summaries.get(asked)?.info === info) {
       this.#addCompaction(message, asked, place);
       return;
     }
     if (isUnsent(message)) {
-      const error = objectOf(info.value.error) ?? {};
+      const error = readObject(info.value.error) ?? {};
       this.#source.count("assistant", "unmapped", info);
-      for (const record of parts) this.#source.count(kindOf(record.value), "unmapped", record);
+      for (const record of parts) this.#source.count(readKind(record.value), "unmapped", record);
       this.#add({ type: "custom", customType: "opencode.error", data: error }, { ...place, part: "error" });
       return;
     }
     this.#source.count("assistant", "mapped", info);
     const calls = new Set<string>();
-    const steps = stepsOf(message, (callId, record) => {
+    const steps = messageSteps(message, (callId, record) => {
       if (calls.has(callId)) {
         const text = `call ${callId}: a second call or result of this id in one message is left out`;
         this.#source.find({ code: "duplicateResult", file: record.file, line: record.line, text });
@@ -223,11 +223,11 @@ export class SessionReader {
     const annotation = messageAnnotation(message);
     for (const [index, step] of steps.entries()) {
       for (const { record, outcome, isNew } of step.records) {
-        this.#source.count(kindOf(record.value), outcome, record);
-        if (isNew) this.#findNewer(message, `a part of type ${kindOf(record.value)}`);
+        this.#source.count(readKind(record.value), outcome, record);
+        if (isNew) this.#findNewer(message, `a part of type ${readKind(record.value)}`);
       }
       const timestamp = this.#builder.time(created);
-      const reply = replyOf(message, step, steps.length, timestamp, annotation);
+      const reply = messageReply(message, step, steps.length, timestamp, annotation);
       if (reply !== undefined) {
         this.#add(
           { type: "message", message: reply },
@@ -238,7 +238,7 @@ export class SessionReader {
       for (const record of step.tools) this.#addOutcome(record.value, place);
     }
     const { tokens } = info.value;
-    const usage = usageOf(tokens, 0);
+    const usage = readUsage(tokens, 0);
     if (usage !== undefined) this.#tokens = usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
   }
 
@@ -246,15 +246,15 @@ export class SessionReader {
     part: ForeignObject,
     place: { readonly id: string; readonly recordId: string; readonly time: unknown },
   ): void {
-    const state = objectOf(part.state) ?? {};
-    const time = objectOf(state.time);
-    const ended = numberOf(time?.end) ?? numberOf(time?.start) ?? place.time;
+    const state = readObject(part.state) ?? {};
+    const time = readObject(state.time);
+    const ended = readNumber(time?.end) ?? readNumber(time?.start) ?? place.time;
     const message = toolOutcome(part, this.#builder.time(ended));
-    const partId = partIdOf(part);
-    const entry = annotationOf(state.metadata)?.entry;
+    const partId = readPartId(part);
+    const entry = metadataAnnotation(state.metadata)?.entry;
     if (message !== undefined)
       this.#add({ type: "message", message }, { ...place, part: `${partId} result`, time: ended, entry });
-    const child = textOf(objectOf(state.metadata)?.sessionId);
+    const child = readText(readObject(state.metadata)?.sessionId);
     if (child === undefined) return;
     const session = this.#init.family.get(child);
     if (session === undefined) {
@@ -263,7 +263,10 @@ export class SessionReader {
       return;
     }
     const foreignId = annotatedSessionId(child, session.info, session.messages()) ?? child;
-    const data = { toolCallId: textOf(part.callID) ?? partId, sessionId: sessionIdOf("opencode", foreignId) };
+    const data = {
+      toolCallId: readText(part.callID) ?? partId,
+      sessionId: derivedSessionId("opencode", foreignId),
+    };
     this.#add(
       { type: "custom", customType: "sessile.subagent", data },
       { ...place, part: `${partId} subagent`, time: ended },
@@ -280,19 +283,23 @@ export class SessionReader {
     const compaction = request?.parts.find(({ value }) => value.type === "compaction");
     this.#source.count("assistant", "mapped", info);
     for (const record of parts)
-      this.#source.count(kindOf(record.value), record.value.type === "text" ? "mapped" : "unmapped", record);
-    const texts = parts.flatMap(({ value }) => (value.type === "text" ? (textOf(value.text) ?? []) : []));
-    const tail = textOf(compaction?.value.tail_start_id);
+      this.#source.count(
+        readKind(record.value),
+        record.value.type === "text" ? "mapped" : "unmapped",
+        record,
+      );
+    const texts = parts.flatMap(({ value }) => (value.type === "text" ? (readText(value.text) ?? []) : []));
+    const tail = readText(compaction?.value.tail_start_id);
     const first = tail === undefined ? undefined : this.#places.get(tail)?.first;
     if (tail !== undefined && first === undefined) {
       const text = `a compaction keeps all from message ${tail}, which is not before it`;
       this.#source.find({ code: "missingParent", file: info.file, line: info.line, text });
     }
     const annotation = request === undefined ? undefined : messageAnnotation(request);
-    const own = annotation === undefined ? {} : keptOf(annotation, this.#builder);
-    const provider = textOf(info.value.providerID);
-    const modelId = textOf(info.value.modelID);
-    const usage = usageOf(info.value.tokens, info.value.cost);
+    const own = annotation === undefined ? {} : keptAnnotation(annotation, this.#builder);
+    const provider = readText(info.value.providerID);
+    const modelId = readText(info.value.modelID);
+    const usage = readUsage(info.value.tokens, info.value.cost);
     const draft: DraftEntry = {
       type: "compaction",
       summary: texts.join("\n\n"),
@@ -308,13 +315,13 @@ export class SessionReader {
     if (known !== undefined) known.first ??= id;
   }
 
-  #prunedOf(message: StoredMessage, index: number): readonly Pruned[] {
+  #prunedCalls(message: StoredMessage, index: number): readonly Pruned[] {
     if (message.info.value.role !== "assistant") return [];
     const recordId = this.#recordId(message, index);
     return message.parts.flatMap(({ value }) => {
-      const at = numberOf(objectOf(objectOf(value.state)?.time)?.compacted);
+      const at = readNumber(readObject(readObject(value.state)?.time)?.compacted);
       if (value.type !== "tool" || at === undefined || at === 0) return [];
-      return [{ at, recordId, part: `${partIdOf(value)} result` }];
+      return [{ at, recordId, part: `${readPartId(value)} result` }];
     });
   }
 
@@ -327,7 +334,7 @@ export class SessionReader {
   }
 
   #addEdit({ at, recordId, part }: Pruned): boolean {
-    const targetId = this.#builder.idOf(recordId, part);
+    const targetId = this.#builder.idByRecordId(recordId, part);
     if (targetId === undefined) return false;
     const content = [{ type: "text", text: prunedText }] as const;
     this.#builder.add(

@@ -1,6 +1,6 @@
 /** The reader: which session of the files is read, its children, and its state. */
 
-import { arrayOf, countOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, readCount, readObject, readText, toArray } from "../shared/values.js";
 import type { EntryBuilder, ForeignSource } from "../types.js";
 import { annotatedSessionId } from "./annotations.js";
 import { SessionReader } from "./read-session.js";
@@ -15,7 +15,7 @@ export async function readOpencode(source: ForeignSource): Promise<void> {
   }
   const chosen = chosenSession(sessions, source);
   if (chosen === undefined) return;
-  const family = familyOf(chosen, sessions);
+  const family = rootFamily(chosen, sessions);
   for (const session of sessions.values()) if (!family.has(session.id)) source.count("session", "unmapped");
   const names = new Map<string, string>();
   for (const session of family.values()) readSession(source, session, names, family);
@@ -44,7 +44,7 @@ function chosenSession(
 }
 
 /** A session and all that it started, itself first, the others in the order of their start. */
-function familyOf(
+function rootFamily(
   root: StoredSession,
   sessions: ReadonlyMap<string, StoredSession>,
 ): ReadonlyMap<string, StoredSession> {
@@ -73,9 +73,9 @@ function readSession(
   const messages = session.messages();
   const builder = source.session({
     id: annotatedSessionId(session.id, info, messages) ?? session.id,
-    cwd: textOf(info.directory),
-    timestamp: objectOf(info.time)?.created,
-    agentVersion: textOf(info.version),
+    cwd: readText(info.directory),
+    timestamp: readObject(info.time)?.created,
+    agentVersion: readText(info.version),
     parentSession: parentId === undefined ? undefined : (names.get(parentId) ?? parentId),
   });
   names.set(session.id, builder.sessionId);
@@ -88,13 +88,13 @@ function readSession(
 
 /** Name, address, rules and changes of the session, after its messages: they change while it grows. */
 function addState(builder: EntryBuilder, info: ForeignObject): void {
-  const title = textOf(info.title);
-  const slug = textOf(info.slug);
-  const url = textOf(objectOf(info.share)?.url);
-  const archived = objectOf(info.time)?.archived;
-  const summary = objectOf(info.summary);
-  const permission = arrayOf(info.permission).flatMap((item) => {
-    const rule = objectOf(item) ?? {};
+  const title = readText(info.title);
+  const slug = readText(info.slug);
+  const url = readText(readObject(info.share)?.url);
+  const archived = readObject(info.time)?.archived;
+  const summary = readObject(info.summary);
+  const permission = toArray(info.permission).flatMap((item) => {
+    const rule = readObject(item) ?? {};
     const { permission: name, pattern, action } = rule;
     if (typeof name !== "string" || typeof pattern !== "string") return [];
     if (action !== "allow" && action !== "deny" && action !== "ask") return [];
@@ -108,13 +108,13 @@ function addState(builder: EntryBuilder, info: ForeignObject): void {
       : {}),
     ...(url === undefined ? {} : { share: { url } }),
     ...(permission.length === 0 ? {} : { permission }),
-    ...(countOf(summary?.files) === 0
+    ...(readCount(summary?.files) === 0
       ? {}
       : {
           stats: {
-            additions: countOf(summary?.additions),
-            deletions: countOf(summary?.deletions),
-            files: countOf(summary?.files),
+            additions: readCount(summary?.additions),
+            deletions: readCount(summary?.deletions),
+            files: readCount(summary?.files),
           },
         }),
   };
@@ -125,14 +125,14 @@ function addState(builder: EntryBuilder, info: ForeignObject): void {
 
 /** Undone messages are still stored, until the next prompt deletes them. */
 function addRevert(builder: EntryBuilder, reader: SessionReader, info: ForeignObject): void {
-  const revert = objectOf(info.revert);
-  const messageId = textOf(revert?.messageID);
+  const revert = readObject(info.revert);
+  const messageId = readText(revert?.messageID);
   if (revert === undefined || messageId === undefined) return;
-  const partId = textOf(revert.partID);
+  const partId = readText(revert.partID);
   const undone = reader.undo(messageId, partId);
   if (undone === undefined) return;
-  const snapshot = textOf(revert.snapshot);
-  const diff = textOf(revert.diff);
+  const snapshot = readText(revert.snapshot);
+  const diff = readText(revert.diff);
   const recordId = `revert ${messageId} ${partId ?? ""}`;
   const { leaf } = undone;
   builder.add({ type: "leaf", targetId: leaf }, { recordId, part: "leaf", parentId: leaf });

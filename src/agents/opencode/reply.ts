@@ -7,11 +7,18 @@ import type {
   ToolResultMessage,
   Usage,
 } from "../../content/index.js";
-import { endOf, replyEnding } from "../../providers/internal.js";
-import { arrayOf, countOf, type ForeignObject, numberOf, objectOf, textOf } from "../shared/values.js";
+import { replyEnd, replyEnding } from "../../providers/internal.js";
+import {
+  type ForeignObject,
+  readCount,
+  readNumber,
+  readObject,
+  readText,
+  toArray,
+} from "../shared/values.js";
 import type { ForeignRecord } from "../types.js";
-import { annotationOf, type EntryAnnotation } from "./annotations.js";
-import { apiOf, isRedacted, signatureOf } from "./signatures.js";
+import { type EntryAnnotation, metadataAnnotation } from "./annotations.js";
+import { isRedacted, partApi, partSignature } from "./signatures.js";
 import type { StoredMessage } from "./stored-sessions.js";
 import { fileBlock, type PartOutcome, unknownPart } from "./user-parts.js";
 
@@ -33,7 +40,7 @@ const unsentTypes = new Set(["step-start", "step-finish", "snapshot", "patch", "
  * The steps of a message, which 1.0 and older stored as one.
  * @param isFirst whether a call is the first one with its id
  */
-export function stepsOf(
+export function messageSteps(
   { parts }: StoredMessage,
   isFirst: (callId: string, record: ForeignRecord) => boolean,
 ): readonly Step[] {
@@ -54,7 +61,8 @@ export function stepsOf(
       steps.push(step);
     }
     if (type === "step-finish") step.finish = value;
-    const isCall = type === "tool" && textOf(value.callID) !== undefined && textOf(value.tool) !== undefined;
+    const isCall =
+      type === "tool" && readText(value.callID) !== undefined && readText(value.tool) !== undefined;
     const isText = type === "text" || type === "reasoning";
     const isNew = !isText && type !== "tool" && !unsentTypes.has(String(type));
     const isSent = isCall ? isFirst(String(value.callID), record) : isText || isNewContent(value, isNew);
@@ -67,7 +75,7 @@ export function stepsOf(
 }
 
 /** The message of a step; undefined for one without content. */
-export function replyOf(
+export function messageReply(
   { info }: StoredMessage,
   { parts, finish }: Step,
   steps: number,
@@ -75,25 +83,25 @@ export function replyOf(
   annotation: EntryAnnotation | undefined,
 ): AssistantMessage | undefined {
   const { value } = info;
-  const provider = textOf(value.providerID) ?? "unknown";
+  const provider = readText(value.providerID) ?? "unknown";
   const values = parts.map((part) => part.value);
-  const api = apiOf(values, provider);
-  const content = values.flatMap((part) => blockOf(part, api));
+  const api = partApi(values, provider);
+  const content = values.flatMap((part) => partBlock(part, api));
   if (content.length === 0) return undefined;
   const counted = steps > 1 && finish !== undefined ? finish : value;
-  const usage = usageOf(counted.tokens, counted.cost);
-  const mode = textOf(value.mode);
+  const usage = readUsage(counted.tokens, counted.cost);
+  const mode = readText(value.mode);
   const errorMessage =
-    textOf(objectOf(objectOf(value.error)?.data)?.message) ?? textOf(annotation?.members.error);
+    readText(readObject(readObject(value.error)?.data)?.message) ?? readText(annotation?.members.error);
   const hasCalls = content.some(({ type }) => type === "toolCall");
   return {
     role: "assistant",
     content,
     provider,
-    model: textOf(value.modelID) ?? "unknown",
+    model: readText(value.modelID) ?? "unknown",
     ...(api === undefined ? {} : { api }),
     ...(usage === undefined ? {} : { usage }),
-    ...endingOf(value, steps > 1 ? finish?.reason : undefined, hasCalls),
+    ...readEnding(value, steps > 1 ? finish?.reason : undefined, hasCalls),
     ...(errorMessage === undefined ? {} : { errorMessage }),
     ...(value.summary === true ? { summary: true } : {}),
     ...(mode === undefined ? {} : { mode }),
@@ -106,19 +114,19 @@ function isNewContent(part: ForeignObject, isNew: boolean): boolean {
   return isNew && unknownPart(part).length > 0;
 }
 
-function blockOf(part: ForeignObject, api: string | undefined): readonly Block[] {
-  const signature = signatureOf(part, api);
-  const text = textOf(part.text) ?? "";
+function partBlock(part: ForeignObject, api: string | undefined): readonly Block[] {
+  const signature = partSignature(part, api);
+  const text = readText(part.text) ?? "";
   if (part.type === "tool") {
     const { callID, tool, state } = part;
-    const { isWrapped, namespace } = objectOf(objectOf(part.metadata)?.sessile) ?? {};
-    const input = objectOf(state)?.input ?? {};
+    const { isWrapped, namespace } = readObject(readObject(part.metadata)?.sessile) ?? {};
+    const input = readObject(state)?.input ?? {};
     return [
       {
         type: "toolCall",
-        id: textOf(callID) ?? "",
-        name: textOf(tool) ?? "",
-        arguments: isWrapped === true ? (objectOf(input)?.value ?? null) : input,
+        id: readText(callID) ?? "",
+        name: readText(tool) ?? "",
+        arguments: isWrapped === true ? (readObject(input)?.value ?? null) : input,
         ...(typeof namespace === "string" ? { namespace: namespace.toWellFormed() } : {}),
         ...(signature === undefined ? {} : { thoughtSignature: signature }),
       },
@@ -140,33 +148,33 @@ function blockOf(part: ForeignObject, api: string | undefined): readonly Block[]
   return [{ type: "text", text, ...(signature === undefined ? {} : { textSignature: signature }) }];
 }
 
-function endingOf(
+function readEnding(
   { error, finish }: ForeignObject,
   ownFinish: unknown,
   hasCalls: boolean,
 ): Pick<AssistantMessage, "stopReason" | "refused"> {
   const reason = ownFinish ?? finish;
   if ((error !== undefined && error !== null) || reason === "aborted") return { stopReason: "aborted" };
-  const { stopReason, refused } = replyEnding(endOf(reason) ?? (hasCalls ? "toolUse" : "stop"), "");
+  const { stopReason, refused } = replyEnding(replyEnd(reason) ?? (hasCalls ? "toolUse" : "stop"), "");
   return refused === undefined ? { stopReason } : { stopReason, refused };
 }
 
 /** `input` is less the cached part. From 1.18 on `output` is less the reasoning, which `total` tells. */
-export function usageOf(value: unknown, cost: unknown): Usage | undefined {
-  const tokens = objectOf(value);
+export function readUsage(value: unknown, cost: unknown): Usage | undefined {
+  const tokens = readObject(value);
   if (tokens === undefined) return undefined;
-  const cache = objectOf(tokens.cache);
-  const input = countOf(tokens.input);
-  const cacheRead = countOf(cache?.read);
-  const cacheWrite = countOf(cache?.write);
-  const counted = countOf(tokens.output);
-  const total = numberOf(tokens.total);
-  const reasoning = countOf(tokens.reasoning);
+  const cache = readObject(tokens.cache);
+  const input = readCount(tokens.input);
+  const cacheRead = readCount(cache?.read);
+  const cacheWrite = readCount(cache?.write);
+  const counted = readCount(tokens.output);
+  const total = readNumber(tokens.total);
+  const reasoning = readCount(tokens.reasoning);
   const isWithout = total === input + cacheRead + cacheWrite + counted + reasoning;
   const output = isWithout ? counted + reasoning : counted;
   const sum = input + output + cacheRead + cacheWrite;
   if (sum === 0) return undefined;
-  const price = numberOf(cost) ?? 0;
+  const price = readNumber(cost) ?? 0;
   return {
     input,
     output,
@@ -180,29 +188,29 @@ export function usageOf(value: unknown, cost: unknown): Usage | undefined {
 
 /** The result of a tool; undefined for one that has not ended. */
 export function toolOutcome(part: ForeignObject, timestamp: number): ToolResultMessage | undefined {
-  const state = objectOf(part.state) ?? {};
+  const state = readObject(part.state) ?? {};
   const { status, error } = state;
   if (status !== "completed" && status !== "error") return undefined;
-  const metadata = objectOf(state.metadata) ?? {};
-  const annotation = annotationOf(metadata);
+  const metadata = readObject(state.metadata) ?? {};
+  const annotation = metadataAnnotation(metadata);
   const { sessile: _own, ...shownDetails } = metadata;
   const details =
     annotation?.members.details ?? (Object.keys(shownDetails).length === 0 ? undefined : shownDetails);
-  const shown = status === "completed" ? textOf(state.output) : undefined;
+  const shown = status === "completed" ? readText(state.output) : undefined;
   // The output of a stopped command is its result (1.18).
-  const printed = metadata.interrupted === true ? textOf(metadata.output) : undefined;
-  const text = shown ?? printed ?? textOf(error) ?? "";
-  const attachments = status === "completed" ? arrayOf(state.attachments) : [];
+  const printed = metadata.interrupted === true ? readText(metadata.output) : undefined;
+  const text = shown ?? printed ?? readText(error) ?? "";
+  const attachments = status === "completed" ? toArray(state.attachments) : [];
   const files = attachments.flatMap((item): readonly (TextBlock | ImageBlock)[] => {
-    const file = objectOf(item);
+    const file = readObject(item);
     const block = file && fileBlock(file);
     return block === undefined ? [] : [block];
   });
   const texts = splitText(text, annotation?.members.lengths, files.length);
   return {
     role: "toolResult",
-    toolCallId: textOf(part.callID) ?? "",
-    toolName: textOf(part.tool) ?? "",
+    toolCallId: readText(part.callID) ?? "",
+    toolName: readText(part.tool) ?? "",
     content: [...texts, ...files],
     ...(details === undefined ? {} : { details }),
     isError: status === "error" || annotation?.members.isError === true,
@@ -212,7 +220,7 @@ export function toolOutcome(part: ForeignObject, timestamp: number): ToolResultM
 
 /** The texts of a result as they were before they were joined. */
 function splitText(text: string, lengths: unknown, files: number): readonly TextBlock[] {
-  const sizes = arrayOf(lengths).map(countOf);
+  const sizes = toArray(lengths).map(readCount);
   const total = sizes.reduce((sum, size) => sum + size + 1, -1);
   if (sizes.length > 1 && total === text.length) {
     let at = 0;

@@ -4,7 +4,7 @@
  */
 
 import type { AssistantMessage } from "../../content/index.js";
-import { type ForeignObject, objectOf, parseJson, textOf } from "../shared/values.js";
+import { type ForeignObject, parseJson, readObject, readText } from "../shared/values.js";
 
 type Block = AssistantMessage["content"][number];
 
@@ -24,7 +24,7 @@ const families: readonly Family[] = [
   {
     api: "anthropic-messages",
     key: "anthropic",
-    read: ({ signature, redactedData }) => textOf(signature) ?? textOf(redactedData),
+    read: ({ signature, redactedData }) => readText(signature) ?? readText(redactedData),
     write: (signature, block) =>
       block.type !== "thinking"
         ? undefined
@@ -36,13 +36,13 @@ const families: readonly Family[] = [
     api: "openai-responses",
     key: "openai",
     read: ({ itemId, reasoningEncryptedContent, phase }, part) => {
-      const id = textOf(itemId);
+      const id = readText(itemId);
       // The protocol has the id of a call's item in the call's own id.
       if (id === undefined || part.type === "tool") return undefined;
       if (part.type !== "reasoning")
         return typeof phase === "string" ? JSON.stringify({ v: 1, id, phase }) : id;
       const summary = part.text === "" ? [] : [{ type: "summary_text", text: part.text }];
-      const sealed = textOf(reasoningEncryptedContent);
+      const sealed = readText(reasoningEncryptedContent);
       return JSON.stringify({
         type: "reasoning",
         id,
@@ -52,19 +52,19 @@ const families: readonly Family[] = [
     },
     write: (signature, block) => {
       if (block.type === "toolCall") return undefined;
-      const item = signature.startsWith("{") ? objectOf(parseJson(signature)) : undefined;
-      const itemId = item === undefined ? signature : textOf(item.id);
+      const item = signature.startsWith("{") ? readObject(parseJson(signature)) : undefined;
+      const itemId = item === undefined ? signature : readText(item.id);
       if (itemId === undefined || itemId === "") return undefined;
       if (block.type !== "thinking")
         return { itemId, ...(typeof item?.phase === "string" ? { phase: item.phase } : {}) };
-      const sealed = textOf(item?.encrypted_content);
+      const sealed = readText(item?.encrypted_content);
       return { itemId, ...(sealed === undefined ? {} : { reasoningEncryptedContent: sealed }) };
     },
   },
   {
     api: "google-generative-ai",
     key: "google",
-    read: ({ thoughtSignature }) => textOf(thoughtSignature),
+    read: ({ thoughtSignature }) => readText(thoughtSignature),
     write: (thoughtSignature) => ({ thoughtSignature }),
   },
 ];
@@ -73,10 +73,10 @@ const families: readonly Family[] = [
 const sdk = "ai-sdk/";
 
 /** The protocol of a message, as the metadata of its parts tell it; undefined if they have no signature. */
-export function apiOf(parts: readonly ForeignObject[], provider: string): string | undefined {
+export function partApi(parts: readonly ForeignObject[], provider: string): string | undefined {
   let found: string | undefined;
   for (const part of parts) {
-    const metadata = metadataOf(part);
+    const metadata = partMetadata(part);
     if (metadata === undefined) continue;
     const family = families.find(({ key }) => key in metadata);
     if (family === undefined) return sdk + provider;
@@ -87,17 +87,17 @@ export function apiOf(parts: readonly ForeignObject[], provider: string): string
 }
 
 /** The signature of a part in the form of the protocol. */
-export function signatureOf(part: ForeignObject, api: string | undefined): string | undefined {
-  const metadata = metadataOf(part);
+export function partSignature(part: ForeignObject, api: string | undefined): string | undefined {
+  const metadata = partMetadata(part);
   if (metadata === undefined || api === undefined) return undefined;
   if (api.startsWith(sdk)) return JSON.stringify(metadata);
   const family = families.find((each) => each.api === api);
-  return family?.read(objectOf(metadata[family.key]) ?? {}, part);
+  return family?.read(readObject(metadata[family.key]) ?? {}, part);
 }
 
 /** Whether a part is reasoning that the provider withheld. */
 export function isRedacted(part: ForeignObject): boolean {
-  return typeof objectOf(metadataOf(part)?.anthropic)?.redactedData === "string";
+  return typeof readObject(partMetadata(part)?.anthropic)?.redactedData === "string";
 }
 
 /** The metadata of a block; undefined for a block without a signature, and of an unknown protocol. */
@@ -107,7 +107,7 @@ export function metadataFor(
 ): ForeignObject | undefined {
   const signature = signedBy(block);
   if (signature === undefined || signature === "") return undefined;
-  if (api.startsWith(sdk)) return objectOf(parseJson(signature));
+  if (api.startsWith(sdk)) return readObject(parseJson(signature));
   const known = families.find((each) => each.api === api);
   const family = api === "" || api === "unknown" ? families.find(({ key }) => key === provider) : known;
   const metadata = family?.write(signature, block);
@@ -129,7 +129,7 @@ export function signedBy(block: Block): string | undefined {
 }
 
 /** The provider metadata of a part, without this library's own. */
-function metadataOf(part: ForeignObject): ForeignObject | undefined {
-  const { sessile, providerExecuted, ...metadata } = objectOf(part.metadata) ?? {};
+function partMetadata(part: ForeignObject): ForeignObject | undefined {
+  const { sessile, providerExecuted, ...metadata } = readObject(part.metadata) ?? {};
   return Object.keys(metadata).length === 0 ? undefined : metadata;
 }

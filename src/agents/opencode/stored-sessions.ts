@@ -3,8 +3,15 @@
  * kinds of their messages and parts.
  */
 
-import { digestOf } from "../shared/ids.js";
-import { arrayOf, type ForeignObject, numberOf, objectOf, parseJson, textOf } from "../shared/values.js";
+import { textDigest } from "../shared/ids.js";
+import {
+  type ForeignObject,
+  parseJson,
+  readNumber,
+  readObject,
+  readText,
+  toArray,
+} from "../shared/values.js";
 import type { ForeignRecord, ForeignSource, SqliteReader } from "../types.js";
 
 /** A session as it is stored. */
@@ -46,8 +53,8 @@ export async function storedSessions(source: ForeignSource): Promise<readonly St
 function exchangeSessions(source: ForeignSource, path: string): readonly StoredSession[] {
   const value = source.json(path);
   if (value === undefined) return [];
-  const whole = objectOf(value);
-  const info = objectOf(whole?.info);
+  const whole = readObject(value);
+  const info = readObject(whole?.info);
   if (whole === undefined || info === undefined || !Array.isArray(whole.messages)) {
     source.count("file", "unmapped", { file: path, line: 1, value: whole ?? {} });
     return [];
@@ -55,15 +62,15 @@ function exchangeSessions(source: ForeignSource, path: string): readonly StoredS
   let line = 0;
   const record = (member: ForeignObject): ForeignRecord => ({ file: path, line: ++line, value: member });
   const messages = () =>
-    arrayOf(whole.messages).flatMap((item): readonly StoredMessage[] => {
-      const message = objectOf(item);
-      const head = record(objectOf(message?.info) ?? {});
-      if (message === undefined || objectOf(message.info) === undefined) {
+    toArray(whole.messages).flatMap((item): readonly StoredMessage[] => {
+      const message = readObject(item);
+      const head = record(readObject(message?.info) ?? {});
+      if (message === undefined || readObject(message.info) === undefined) {
         source.find({ code: "unreadable", file: path, line: head.line, text: "a message without `info`" });
         return [];
       }
-      const parts = arrayOf(message.parts).flatMap((part) => {
-        const found = objectOf(part);
+      const parts = toArray(message.parts).flatMap((part) => {
+        const found = readObject(part);
         return found === undefined ? [] : [record(found)];
       });
       return [{ info: head, parts }];
@@ -76,14 +83,14 @@ function stored(
   fallbackId: string,
   messages: () => readonly StoredMessage[],
 ): StoredSession {
-  const time = objectOf(info.time) ?? {};
-  const created = numberOf(time.created) ?? 0;
+  const time = readObject(info.time) ?? {};
+  const created = readNumber(time.created) ?? 0;
   return {
-    id: textOf(info.id) ?? fallbackId,
+    id: readText(info.id) ?? fallbackId,
     info,
     created,
-    updated: numberOf(time.updated) ?? created,
-    parentId: textOf(info.parentID),
+    updated: readNumber(time.updated) ?? created,
+    parentId: readText(info.parentID),
     messages,
   };
 }
@@ -110,7 +117,7 @@ class Folders {
       if (paths.length === 0) this.#members[kind].set(folder, paths);
       paths.push(path);
     } else if (/(?:^|\/)storage\//.test(path)) {
-      const value = path.endsWith(".json") ? objectOf(this.#source.json(path)) : undefined;
+      const value = path.endsWith(".json") ? readObject(this.#source.json(path)) : undefined;
       const kindOfFile = /(?:^|\/)storage\/([^/]{0,255})/.exec(path)?.[1] ?? "file";
       this.#source.count(kindOfFile, "unmapped", value && { file: path, line: 1, value });
     } else return false;
@@ -120,7 +127,7 @@ class Folders {
   sessions(): readonly StoredSession[] {
     const named = this.#sessions.flatMap((path) => {
       const info = this.#object(path);
-      const id = nameOf(path);
+      const id = nameByPath(path);
       return info === undefined ? [] : [stored({ ...info, id }, id, () => this.#messages(id))];
     });
     const known = new Set(named.map(({ id }) => id));
@@ -132,7 +139,7 @@ class Folders {
   #messages(sessionId: string): readonly StoredMessage[] {
     return this.#records("message", sessionId).map((info) => ({
       info,
-      parts: this.#records("part", nameOf(info.file)),
+      parts: this.#records("part", nameByPath(info.file)),
     }));
   }
 
@@ -140,16 +147,16 @@ class Folders {
     const paths = this.#members[kind].get(folder) ?? [];
     return paths.toSorted(byText).flatMap((file) => {
       const value = this.#object(file);
-      return value === undefined ? [] : [{ file, line: 1, value: { ...value, id: nameOf(file) } }];
+      return value === undefined ? [] : [{ file, line: 1, value: { ...value, id: nameByPath(file) } }];
     });
   }
 
   #object(path: string): ForeignObject | undefined {
-    return objectOf(this.#source.json(path));
+    return readObject(this.#source.json(path));
   }
 }
 
-function nameOf(path: string): string {
+function nameByPath(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1, -".json".length);
 }
 
@@ -164,7 +171,7 @@ function databaseSessions(
   database: SqliteReader,
 ): readonly StoredSession[] {
   return database.all("SELECT * FROM session ORDER BY time_created, id").flatMap((row) => {
-    const id = textOf(row.id);
+    const id = readText(row.id);
     return id === undefined
       ? []
       : [stored(infoOfRow(row), id, () => rowMessages(source, path, database, id))];
@@ -173,7 +180,7 @@ function databaseSessions(
 
 /** A row as the object that `opencode export` prints. */
 function infoOfRow(row: ForeignObject): ForeignObject {
-  const json = (value: unknown) => objectOf(typeof value === "string" ? parseJson(value) : value);
+  const json = (value: unknown) => readObject(typeof value === "string" ? parseJson(value) : value);
   const permission = typeof row.permission === "string" ? parseJson(row.permission) : row.permission;
   return {
     ...row,
@@ -201,11 +208,11 @@ function rowMessages(
   const id = `'${sessionId.replaceAll("\0", "").replaceAll("'", "''")}'`;
   const parts = new Map<string, ForeignRecord[]>();
   let line = 0;
-  const recordOf = (row: ForeignObject): ForeignRecord | undefined => {
-    const value = objectOf(typeof row.data === "string" ? parseJson(row.data) : undefined);
+  const rowRecord = (row: ForeignObject): ForeignRecord | undefined => {
+    const value = readObject(typeof row.data === "string" ? parseJson(row.data) : undefined);
     line++;
     if (value !== undefined) return { file: path, line, value: { ...value, id: row.id } };
-    const text = `${textOf(row.id) ?? "a row"}: its data is not a JSON object`;
+    const text = `${readText(row.id) ?? "a row"}: its data is not a JSON object`;
     source.find({ code: "unreadable", file: path, text });
     return undefined;
   };
@@ -213,8 +220,8 @@ function rowMessages(
     `SELECT id, message_id, data FROM part WHERE session_id = ${id} ORDER BY message_id, id`,
   );
   for (const row of rows) {
-    const part = recordOf(row);
-    const messageId = textOf(row.message_id) ?? "";
+    const part = rowRecord(row);
+    const messageId = readText(row.message_id) ?? "";
     const list = parts.get(messageId) ?? [];
     if (list.length === 0) parts.set(messageId, list);
     if (part !== undefined) list.push(part);
@@ -222,19 +229,19 @@ function rowMessages(
   return database
     .all(`SELECT id, data FROM message WHERE session_id = ${id} ORDER BY time_created, id`)
     .flatMap((row) => {
-      const info = recordOf(row);
-      return info === undefined ? [] : [{ info, parts: parts.get(textOf(row.id) ?? "") ?? [] }];
+      const info = rowRecord(row);
+      return info === undefined ? [] : [{ info, parts: parts.get(readText(row.id) ?? "") ?? [] }];
     });
 }
 
 /** A record's type, for the counts. */
-export function kindOf(value: ForeignObject): string {
-  return textOf(value.type) ?? textOf(value.role) ?? "part";
+export function readKind(value: ForeignObject): string {
+  return readText(value.type) ?? readText(value.role) ?? "part";
 }
 
 /** The id of a part; for one without an id a digest of it. */
-export function partIdOf(part: ForeignObject): string {
-  return textOf(part.id) ?? digestOf(JSON.stringify(part)).slice(0, 16);
+export function readPartId(part: ForeignObject): string {
+  return readText(part.id) ?? textDigest(JSON.stringify(part)).slice(0, 16);
 }
 
 /** Whether a reply is a summary that replaces all messages before it. */
@@ -244,7 +251,7 @@ export function isSummary({ role, summary, finish, error }: ForeignObject): bool
 
 /** Whether opencode leaves a reply out: it failed, or it was stopped before it had said anything. */
 export function isUnsent({ info, parts }: StoredMessage): boolean {
-  const error = objectOf(info.value.error);
+  const error = readObject(info.value.error);
   if (error === undefined) return false;
   const said = parts.some(({ value }) => value.type !== "step-start" && value.type !== "reasoning");
   return error.name !== "MessageAbortedError" || !said;

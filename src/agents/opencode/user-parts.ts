@@ -3,9 +3,9 @@
 import type { ImageBlock, TextBlock } from "../../content/index.js";
 import { plainContent, shownBlocks } from "../../content/internal.js";
 import { isRecord } from "../../core/shape.js";
-import { type ForeignObject, textOf } from "../shared/values.js";
+import { type ForeignObject, readText } from "../shared/values.js";
 import type { DraftEntry, ForeignRecord } from "../types.js";
-import { annotationOf } from "./annotations.js";
+import { metadataAnnotation } from "./annotations.js";
 
 type Content = string | readonly (TextBlock | ImageBlock)[];
 
@@ -51,10 +51,10 @@ export function userRuns(parts: readonly ForeignRecord[], isCompacted: boolean):
   const records: PartOutcome[] = [];
   for (const [index, record] of parts.entries()) {
     const { value } = record;
-    const read = isCompacted && value.type !== "compaction" ? [] : blocksOf(value);
+    const read = isCompacted && value.type !== "compaction" ? [] : partBlocks(value);
     const isOwn = value.type === "compaction" && isCompacted;
     const isNew = !isKnown(value) && !isOwn;
-    const isAnnotation = value.ignored === true && annotationOf(value.metadata) !== undefined;
+    const isAnnotation = value.ignored === true && metadataAnnotation(value.metadata) !== undefined;
     records.push({
       record,
       outcome: read.length > 0 || isOwn || isAnnotation ? "mapped" : "unmapped",
@@ -64,7 +64,7 @@ export function userRuns(parts: readonly ForeignRecord[], isCompacted: boolean):
     for (const { block, customType } of read) {
       const last = runs.at(-1);
       if (last !== undefined && last.customType === customType) last.blocks.push(block);
-      else runs.push({ customType, blocks: [block], part: textOf(value.id) ?? index });
+      else runs.push({ customType, blocks: [block], part: readText(value.id) ?? index });
     }
   }
   const list = runs.map(({ customType, blocks, part }) => ({
@@ -88,14 +88,14 @@ interface OwnedBlock {
 }
 
 /** The block of a part that a model is sent, the words and media of an unknown part; none of any other. */
-function blocksOf(part: ForeignObject): readonly OwnedBlock[] {
+function partBlocks(part: ForeignObject): readonly OwnedBlock[] {
   const { type, synthetic, ignored } = part;
   if (type === "compaction")
     return [{ block: { type: "text", text: compactionText }, customType: "opencode.compaction" }];
   if (type === "subtask")
     return [{ block: { type: "text", text: subtaskText }, customType: "opencode.subtask" }];
   if (type === "text") {
-    const text = textOf(part.text);
+    const text = readText(part.text);
     if (text === undefined || text === "" || ignored === true) return [];
     return [{ block: { type, text }, customType: synthetic === true ? "opencode.synthetic" : undefined }];
   }
@@ -117,12 +117,12 @@ const dataUrl = /^data:([^;,]{0,255})(?:;[^;,]{0,255}){0,16};base64,/;
  */
 export function fileBlock({ mime, url, filename }: ForeignObject): TextBlock | ImageBlock | undefined {
   if (mime === "text/plain" || mime === "application/x-directory") return undefined;
-  const address = textOf(url) ?? "";
-  const mimeType = textOf(mime) ?? "application/octet-stream";
+  const address = readText(url) ?? "";
+  const mimeType = readText(mime) ?? "application/octet-stream";
   const [head, named = ""] = dataUrl.exec(address.slice(0, 1000)) ?? [];
   if (head !== undefined)
-    return { type: "image", data: address.slice(head.length), mimeType: textOf(mime) ?? named };
-  const name = textOf(filename) ?? "file";
+    return { type: "image", data: address.slice(head.length), mimeType: readText(mime) ?? named };
+  const name = readText(filename) ?? "file";
   const where = address === "" || address.startsWith("data:") ? "" : `: ${address.slice(0, 1000)}`;
   return { type: "text", text: `[Attached ${mimeType}: ${name}${where}]` };
 }

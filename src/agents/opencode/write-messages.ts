@@ -5,10 +5,10 @@ import { unreachable } from "../../core/arguments.js";
 import { bashText } from "../../providers/internal.js";
 import type { SessionEntry } from "../../session/index.js";
 import { entryRoles } from "../shared/entry-roles.js";
-import { millisecondsOf } from "../shared/values.js";
+import { readMilliseconds } from "../shared/values.js";
 import type { WriteSource } from "../types.js";
 import { keptAnnotation, keptEntries } from "./kept-entries.js";
-import { askedModels, type Model, modelOf, unknownModel } from "./models.js";
+import { askedModels, type Model, sourceModel, unknownModel } from "./models.js";
 import { type DraftPart, PartWriter } from "./write-parts.js";
 import { ToolParts, ToolResults } from "./write-tools.js";
 
@@ -99,7 +99,7 @@ export class MessageWriter {
     let maxIds = 2;
     for (const { outline, round } of this.#writtenEntries()) {
       results.add(outline, round);
-      maxIds += maxIdsOf(outline);
+      maxIds += entryMaxIds(outline);
       if (!isMessage(outline)) continue;
       last = this.#clock.pass(outline);
       first ??= last;
@@ -199,9 +199,9 @@ export class MessageWriter {
       stopReason === "aborted"
         ? { error: { name: "MessageAbortedError", data: { message: errorMessage ?? "aborted" } } }
         : {};
-    const info = { ...this.#replyInfo(entry, message), finish: finishOf(message), ...error };
+    const info = { ...this.#replyInfo(entry, message), finish: finishReason(message), ...error };
     const annotated = withAnnotation(parts, annotation, this.#hasAnnotatable(parts));
-    const place = { entryId: entry.id, start: this.#timeOf(entry), round: this.#round };
+    const place = { entryId: entry.id, start: this.#entryTime(entry), round: this.#round };
     this.#push(entry, info, await this.#tools.answered(annotated, place));
   }
 
@@ -252,7 +252,7 @@ export class MessageWriter {
         reasoning: 0,
         cache: { read: amount(usage?.cacheRead), write: amount(usage?.cacheWrite) },
       },
-      time: { completed: this.#timeOf(entry) },
+      time: { completed: this.#entryTime(entry) },
     };
   }
 
@@ -262,7 +262,7 @@ export class MessageWriter {
     parts: readonly DraftPart[],
     suffix = "",
   ): void {
-    const time = this.#timeOf(entry);
+    const time = this.#entryTime(entry);
     this.#clock.pass(entry);
     const isReply = info.role === "assistant";
     if (isReply && this.#lastQuestion === undefined) this.#addPlaceholder(entry, time);
@@ -285,8 +285,8 @@ export class MessageWriter {
     this.#lastQuestion = key;
   }
 
-  #timeOf(entry: SessionEntry): number {
-    const { time, isMoved } = this.#clock.timeOf(entry);
+  #entryTime(entry: SessionEntry): number {
+    const { time, isMoved } = this.#clock.entryTime(entry);
     if (isMoved && this.#round === "" && !this.#isRetimed) {
       this.#isRetimed = true;
       const text = "times that run back or ahead of the clock are moved";
@@ -296,7 +296,7 @@ export class MessageWriter {
   }
 
   #model(provider: string, model: string): Model {
-    return modelOf(this.#source, provider, model);
+    return sourceModel(this.#source, provider, model);
   }
 
   #leaveOut({ id }: SessionEntry, what: string): void {
@@ -314,15 +314,15 @@ class MessageClock {
   }
 
   /** The time of the next message. */
-  timeOf({ timestamp }: SessionEntry): { readonly time: number; readonly isMoved: boolean } {
-    const own = millisecondsOf(timestamp) ?? this.#time;
+  entryTime({ timestamp }: SessionEntry): { readonly time: number; readonly isMoved: boolean } {
+    const own = readMilliseconds(timestamp) ?? this.#time;
     const time = Math.max(this.#time, 0, Math.min(own, this.#now));
     return { time, isMoved: time !== own };
   }
 
   /** Writes a message. */
   pass(entry: SessionEntry): number {
-    this.#time = this.timeOf(entry).time;
+    this.#time = this.entryTime(entry).time;
     return this.#time;
   }
 }
@@ -334,14 +334,14 @@ function isMessage(entry: SessionEntry): boolean {
 }
 
 /** The messages, parts and files of an entry, at most. A compaction may repeat a call: its result has files twice. */
-function maxIdsOf(entry: SessionEntry): number {
+function entryMaxIds(entry: SessionEntry): number {
   const content = entry.type === "message" && "content" in entry.message ? entry.message.content : "";
   const blocks = Array.isArray(content) ? content.length : 1;
   const isResult = entry.type === "message" && entry.message.role === "toolResult";
   return isResult ? 2 * blocks : isMessage(entry) ? 4 + blocks : 0;
 }
 
-function finishOf({ stopReason, refused, content }: AssistantMessage): string {
+function finishReason({ stopReason, refused, content }: AssistantMessage): string {
   if (refused === true) return "content-filter";
   switch (stopReason) {
     case "toolUse":

@@ -36,7 +36,7 @@ export class PartWriter {
     for (const block of blocks) {
       const file = await this.file(block, entryId);
       if (file !== undefined && typeof file !== "string") parts.push(file);
-      else if (file !== "") parts.push({ type: "text", text: file ?? textOf(block), ...members });
+      else if (file !== "") parts.push({ type: "text", text: file ?? blockText(block), ...members });
     }
     return parts;
   }
@@ -60,7 +60,7 @@ export class PartWriter {
     }
     const isText = found?.mediaType.startsWith("text/") === true && found.bytes.length <= maxFileText;
     const inside = isText ? decodeUtf8(found.bytes) : undefined;
-    return inside === undefined ? textOf(block) : `${textOf(block)}\n${inside}`;
+    return inside === undefined ? blockText(block) : `${blockText(block)}\n${inside}`;
   }
 
   /** The parts of a reply. Each call is a part that waits for its result. */
@@ -79,7 +79,7 @@ export class PartWriter {
             ? []
             : [{ type: "text", text: block.text, ...members }];
         case "image":
-          return [{ type: "text", text: textOf(block) }];
+          return [{ type: "text", text: blockText(block) }];
         case "thinking":
           return this.#reasoning(block, entryId, { members, isUnsigned, time: message.timestamp });
         case "toolCall":
@@ -116,7 +116,7 @@ export class PartWriter {
   }
 }
 
-function textOf(block: TextBlock | ImageBlock): string {
+function blockText(block: TextBlock | ImageBlock): string {
   return block.type === "text" ? block.text : `[image, ${block.mimeType}]`;
 }
 

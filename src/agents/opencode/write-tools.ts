@@ -3,7 +3,7 @@
 import { type ToolResultMessage, toolCalls } from "../../content/index.js";
 import { isRecord } from "../../core/shape.js";
 import type { SessionEntry } from "../../session/index.js";
-import { millisecondsOf, textOf } from "../shared/values.js";
+import { readMilliseconds, readText } from "../shared/values.js";
 import type { WriteSource } from "../types.js";
 import type { DraftPart, PartWriter } from "./write-parts.js";
 
@@ -31,7 +31,7 @@ export class ToolResults {
   readonly #results = new Map<string, string>();
   readonly #orphans = new Map<string, string>();
   /** Sessions of subagents by the call that started them. */
-  readonly #childOf = new Map<string, string>();
+  readonly #readChild = new Map<string, string>();
 
   /** @param children ids of the children in opencode by those of their sessions here */
   constructor(children: ReadonlyMap<string, string>) {
@@ -56,7 +56,7 @@ export class ToolResults {
   }
 
   /** The entry of the result of a call that is written in a round. */
-  resultOf(entryId: string, callId: string, round: string): string | undefined {
+  resultByEntryId(entryId: string, callId: string, round: string): string | undefined {
     return this.#results.get(callKey(entryId, callId, round));
   }
 
@@ -65,16 +65,16 @@ export class ToolResults {
     return this.#orphans.get(`${round}\0${entryId}`);
   }
 
-  childOf(callId: string): string | undefined {
-    return this.#childOf.get(callId);
+  childByCallId(callId: string): string | undefined {
+    return this.#readChild.get(callId);
   }
 
   /** The custom entry that names the session of a subagent. */
   #addChild(data: unknown): void {
     const { toolCallId, sessionId } = isRecord(data) ? data : {};
-    const id = textOf(sessionId);
+    const id = readText(sessionId);
     const child = id === undefined ? undefined : this.#children.get(id);
-    if (child !== undefined) this.#childOf.set(String(toolCallId), child);
+    if (child !== undefined) this.#readChild.set(String(toolCallId), child);
   }
 
   #addResult(entryId: string, callId: string, round: string): void {
@@ -118,11 +118,12 @@ export class ToolParts {
     const answered: DraftPart[] = [];
     for (const part of parts) {
       const callId = String(part.callID);
-      const resultId = part.type === "tool" ? this.#results.resultOf(entryId, callId, round) : undefined;
+      const resultId =
+        part.type === "tool" ? this.#results.resultByEntryId(entryId, callId, round) : undefined;
       const entry = resultId === undefined ? undefined : await this.#source.entry(resultId);
       if (entry?.type !== "message" || entry.message.role !== "toolResult") answered.push(part);
       else {
-        const state = await this.#stateOf(part, start, entry, entry.message);
+        const state = await this.#partState(part, start, entry, entry.message);
         answered.push({ ...part, state: this.#withChild(state, callId) });
       }
     }
@@ -135,7 +136,7 @@ export class ToolParts {
     if (text !== undefined) this.#source.find({ code: "entry", entryId: id, text });
   }
 
-  async #stateOf(
+  async #partState(
     part: DraftPart,
     start: number,
     entry: SessionEntry,
@@ -157,7 +158,7 @@ export class ToolParts {
       ...(texts.length > 1 ? { lengths: texts.map(({ length }) => length) } : {}),
       ...(isKnown || details === undefined ? {} : { details }),
     };
-    const end = Math.max(start, millisecondsOf(entry.timestamp) ?? start);
+    const end = Math.max(start, readMilliseconds(entry.timestamp) ?? start);
     const time = { start, end };
     const metadata = { ...(isKnown ? details : {}), sessile: annotation };
     // The state of an error has no files.
@@ -175,7 +176,7 @@ export class ToolParts {
 
   /** Names the session of the subagent that a call started. */
   #withChild(state: ToolState, callId: string): ToolState {
-    const child = this.#results.childOf(callId);
+    const child = this.#results.childByCallId(callId);
     return child === undefined ? state : { ...state, metadata: { ...state.metadata, sessionId: child } };
   }
 }

@@ -2,7 +2,7 @@
 
 import { encodeTexts } from "../../core/bytes.js";
 import type { SessionEntry } from "../../session/index.js";
-import { millisecondsOf } from "../shared/values.js";
+import { readMilliseconds } from "../shared/values.js";
 import type { WriteSource, WrittenSession } from "../types.js";
 import { AscendingIds, sessionIdFor } from "./ids.js";
 import { type DraftMessage, MessageWriter } from "./write-messages.js";
@@ -46,7 +46,7 @@ async function* fileTexts(
   const { id, parentID, children } = init;
   const indented = (value: object, by: string) => JSON.stringify(value, null, 2).replaceAll("\n", `\n${by}`);
   const writer = new MessageWriter(source, children);
-  const info = await infoOf(source, id, parentID, writer.plan.last);
+  const info = await sourceInfo(source, id, parentID, writer.plan.last);
   yield `{\n  "info": ${indented(info, "  ")},\n  "messages": [`;
   let separator = "";
   const place = { id, session: source.header.id, now: source.now() };
@@ -58,7 +58,7 @@ async function* fileTexts(
 }
 
 /** The members that the schema requires, and those that the session_info of the path has. */
-async function infoOf(
+async function sourceInfo(
   source: WriteSource,
   id: string,
   parentID: string | undefined,
@@ -70,9 +70,9 @@ async function infoOf(
   const { title, name, slug, permission, stats, archivedAt } = { ...found } as Partial<
     SessionEntry & { readonly type: "session_info" }
   >;
-  const created = Math.max(0, millisecondsOf(header.timestamp) ?? now());
+  const created = Math.max(0, readMilliseconds(header.timestamp) ?? now());
   const updated = Math.max(created, lastTime ?? created);
-  const archived = millisecondsOf(archivedAt);
+  const archived = readMilliseconds(archivedAt);
   return {
     id,
     slug: slug ?? `sessile-${header.id.slice(0, 8).toLowerCase()}`,
@@ -80,7 +80,7 @@ async function infoOf(
     directory: cwd,
     path: "",
     ...(parentID === undefined ? {} : { parentID }),
-    title: title ?? name ?? (await titleOf(source)) ?? "Imported session",
+    title: title ?? name ?? (await sourceTitle(source)) ?? "Imported session",
     version: writtenVersion,
     metadata: { sessile: { session: header.id, of: id } },
     time: { created, updated, ...(archived === undefined ? {} : { archived }) },
@@ -92,7 +92,7 @@ async function infoOf(
 }
 
 /** The first line of the first question. */
-async function titleOf(source: WriteSource): Promise<string | undefined> {
+async function sourceTitle(source: WriteSource): Promise<string | undefined> {
   for (const outline of source.outline) {
     if (outline.type !== "message" || outline.message.role !== "user") continue;
     const entry = await source.entry(outline.id);
@@ -132,7 +132,7 @@ async function* numbered(
       // 1.2 drops the metadata of the session.
       const annotated = isFirst ? withSession(part, { session, of: sessionID }) : part;
       const own = { ...annotated, ...place(at) };
-      const files = attachmentsOf(part.state);
+      const files = stateAttachments(part.state);
       if (files === undefined) return own;
       const attachments = files.map((file, each) => ({ ...file, ...place(`${at} ${each}`) }));
       return { ...own, state: { ...(part.state as object), attachments } };
@@ -143,7 +143,7 @@ async function* numbered(
   }
 }
 
-function attachmentsOf(state: unknown): readonly object[] | undefined {
+function stateAttachments(state: unknown): readonly object[] | undefined {
   return (state as { readonly attachments?: readonly object[] } | undefined)?.attachments;
 }
 

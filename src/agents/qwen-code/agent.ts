@@ -1,7 +1,15 @@
 /** The row of Qwen Code: its home, its chats at a glance, the words that resume one. */
 
-import { firstOf, folderOf, lastRecords, nameOf, recordsOf, textIn, versionOf } from "../shared/describe.js";
-import { millisecondsOf, objectOf, textOf } from "../shared/values.js";
+import {
+  folderByPath,
+  lastRecords,
+  nameByPath,
+  readRecords,
+  readVersion,
+  recordFirst,
+  textIn,
+} from "../shared/describe.js";
+import { readMilliseconds, readObject, readText } from "../shared/values.js";
 import type { AgentRow } from "../types.js";
 
 const chatName = /^[0-9a-fA-F-]{32,36}\.jsonl$/;
@@ -17,8 +25,8 @@ export const resumeWords = (sessionId: string): readonly string[] => ["qwen", "-
 
 /** The folder of the chats of a session's subagents, beside the folder of chats. */
 export const subagentFolder = (path: string): string => {
-  const project = folderOf(path).replace(/(?:^|\/)chats(?:\/archive)?$/, "");
-  return `${project}/subagents/${nameOf(path).replace(/[^\w-]/g, "_")}`;
+  const project = folderByPath(path).replace(/(?:^|\/)chats(?:\/archive)?$/, "");
+  return `${project}/subagents/${nameByPath(path).replace(/[^\w-]/g, "_")}`;
 };
 
 export const qwenAgent: AgentRow<"qwen-code"> = {
@@ -36,26 +44,30 @@ export const qwenAgent: AgentRow<"qwen-code"> = {
     const { uuid, sessionId, type, provenance } = value;
     if (typeof uuid !== "string" || typeof sessionId !== "string" || typeof type !== "string")
       return undefined;
-    const isOwn = Array.isArray(objectOf(value.message)?.parts) || "systemPayload" in value;
-    return isOwn || typeof provenance === "string" ? { ...versionOf(value.version), sure: true } : undefined;
+    const isOwn = Array.isArray(readObject(value.message)?.parts) || "systemPayload" in value;
+    return isOwn || typeof provenance === "string"
+      ? { ...readVersion(value.version), sure: true }
+      : undefined;
   },
 
   describe(path, windows) {
-    const records = [...recordsOf(windows.head)];
+    const records = [...readRecords(windows.head)];
     const first = records.find(
       ({ uuid, sessionId }) => typeof uuid === "string" && typeof sessionId === "string",
     );
     if (first === undefined) return undefined;
     const titleIn = ({ systemPayload }: (typeof records)[number]) =>
-      textOf(objectOf(systemPayload)?.customTitle);
-    const parent = firstOf(records, ({ systemPayload }) => textOf(objectOf(systemPayload)?.parentSessionId));
+      readText(readObject(systemPayload)?.customTitle);
+    const parent = recordFirst(records, ({ systemPayload }) =>
+      readText(readObject(systemPayload)?.parentSessionId),
+    );
     return {
-      id: nameOf(path),
-      cwd: textOf(first.cwd),
-      created: millisecondsOf(first.timestamp),
-      title: firstOf(lastRecords(windows, ['"customTitle"']), titleIn) ?? firstOf(records, titleIn),
+      id: nameByPath(path),
+      cwd: readText(first.cwd),
+      created: readMilliseconds(first.timestamp),
+      title: recordFirst(lastRecords(windows, ['"customTitle"']), titleIn) ?? recordFirst(records, titleIn),
       questions: records.flatMap(({ type, message }) =>
-        type === "user" ? (textIn(objectOf(message)?.parts) ?? []) : [],
+        type === "user" ? (textIn(readObject(message)?.parts) ?? []) : [],
       ),
       parent,
     };

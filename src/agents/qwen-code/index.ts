@@ -6,13 +6,13 @@
 
 import type { AssistantMessage } from "../../content/index.js";
 import { collectBytes, encodeUtf8 } from "../../core/bytes.js";
-import { geminiRules, partOf, resultParts } from "../shared/gemini-parts.js";
-import { fileNameOf, uuidOf } from "../shared/ids.js";
+import { blockPart, geminiRules, resultParts } from "../shared/gemini-parts.js";
+import { textUuid, toFileName } from "../shared/ids.js";
 import { appended, encodeRecords } from "../shared/lines.js";
 import { sourceAgain } from "../shared/read-again.js";
-import { type ForeignObject, isoOf, objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, readObject, readText, timeIso } from "../shared/values.js";
 import { describedReply, writeBlocks } from "../shared/write-blocks.js";
-import { addedSteps, stepsOf, type WriteResult, type WriteStep } from "../shared/write-steps.js";
+import { addedSteps, type WriteResult, type WriteStep, writeSteps } from "../shared/write-steps.js";
 import type { AppendSource, ForeignFormat, WriteSource, WrittenSession } from "../types.js";
 import { qwenAgent, resumeWords, subagentFolder } from "./agent.js";
 import { acknowledgement, readQwen } from "./read.js";
@@ -31,9 +31,9 @@ const version = "0.24.4";
 
 function writeQwen(source: WriteSource): WrittenSession {
   const { id } = source.header;
-  const sessionId = isUuid(id) ? id : uuidOf(qwenAgent.name, id);
+  const sessionId = isUuid(id) ? id : textUuid(qwenAgent.name, id);
   if (sessionId !== id) source.find({ code: "id", text: `session ${id} has the id ${sessionId}` });
-  const project = fileNameOf(source.cwd.replace(/[^a-zA-Z0-9]/g, "-"), source.cwd);
+  const project = toFileName(source.cwd.replace(/[^a-zA-Z0-9]/g, "-"), source.cwd);
   const path = `projects/${project}/chats/${sessionId}.jsonl`;
   const files: WrittenSession["files"][number][] = [
     { path, bytes: encodeRecords(new ChatLines(source, { sessionId }).all()) },
@@ -41,12 +41,12 @@ function writeQwen(source: WriteSource): WrittenSession {
   const calls = new Map(
     source.outline.map((entry) => {
       const { sessionId: child, toolCallId } =
-        objectOf(entry.type === "custom" ? entry.data : undefined) ?? {};
-      return [child, textOf(toolCallId)];
+        readObject(entry.type === "custom" ? entry.data : undefined) ?? {};
+      return [child, readText(toolCallId)];
     }),
   );
   for (const child of source.children) {
-    const agentId = uuidOf(qwenAgent.name, child.header.id);
+    const agentId = textUuid(qwenAgent.name, child.header.id);
     const meta = {
       agentId,
       agentType: "general-purpose",
@@ -103,7 +103,7 @@ class ChatLines {
   }
 
   async *all(): AsyncGenerator<ForeignObject, void, undefined> {
-    const steps = stepsOf(this.#source, geminiRules);
+    const steps = writeSteps(this.#source, geminiRules);
     const begun = { entryId: "", time: this.#source.now() };
     const systemPayload = { sourceType: "sessile" };
     // A chat without a record is none.
@@ -151,7 +151,7 @@ class ChatLines {
     { entryId, time }: Pick<WriteStep, "entryId" | "time">,
     part = "",
   ): ForeignObject {
-    const uuid = uuidOf(qwenAgent.name, this.#envelope.sessionId, this.#source.header.id, entryId, part);
+    const uuid = textUuid(qwenAgent.name, this.#envelope.sessionId, this.#source.header.id, entryId, part);
     const parentUuid = this.#parent;
     this.#parent = uuid;
     const { cwd } = this.#source;
@@ -159,7 +159,7 @@ class ChatLines {
       uuid,
       parentUuid,
       ...this.#envelope,
-      timestamp: isoOf(time),
+      timestamp: timeIso(time),
       cwd,
       version,
       ...record,
@@ -170,7 +170,7 @@ class ChatLines {
     const { entryId } = step;
     if (step.kind === "user") {
       const { customType, display } = step;
-      const parts = (await writeBlocks(this.#source, entryId, step.content, () => true)).map(partOf);
+      const parts = (await writeBlocks(this.#source, entryId, step.content, () => true)).map(blockPart);
       const sessile = { entry: entryId, ...(customType === undefined ? {} : { customType, display }) };
       return [{ type: "user", provenance: "real_user", message: { role: "user", parts }, sessile }];
     }
@@ -207,7 +207,7 @@ class ChatLines {
     if (block.type === "text") return /\S/.test(block.text) ? [{ text: block.text }] : [];
     if (block.type === "toolCall") {
       const { id, name, arguments: args } = block;
-      return [{ functionCall: { id, name, args: objectOf(args) ?? { input: args ?? null } } }];
+      return [{ functionCall: { id, name, args: readObject(args) ?? { input: args ?? null } } }];
     }
     if (block.type === "thinking" && provider === "qwen") return [{ text: block.thinking, thought: true }];
     const code = block.type === "thinking" ? "reasoning" : "opaque";
@@ -223,11 +223,11 @@ class ChatLines {
     );
     const status = interrupted === true ? "cancelled" : isError ? "error" : "success";
     return {
-      timestamp: isoOf(time),
+      timestamp: timeIso(time),
       type: "tool_result",
       provenance: "tool_result",
       message: { role: "user", parts },
-      toolCallResult: { callId, status, resultDisplay: objectOf(details)?.resultDisplay ?? text },
+      toolCallResult: { callId, status, resultDisplay: readObject(details)?.resultDisplay ?? text },
       ...(interrupted === true ? {} : { sessile: { entry: entryId } }),
     };
   }

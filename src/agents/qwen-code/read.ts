@@ -10,18 +10,18 @@
 import {
   callBlock,
   callId,
+  contentParts,
   isFailure,
   type Part,
   partBlock,
-  partsOf,
+  partResponses,
   replyDraft,
-  responsesOf,
   resultDraft,
   saidDraft,
   shownText,
   usageOfCounts,
 } from "../shared/gemini-parts.js";
-import { arrayOf, countOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, readCount, readObject, readText, toArray } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignRecord, ForeignSource } from "../types.js";
 import { isHarness } from "./agent.js";
 
@@ -62,20 +62,20 @@ export function readQwen(source: ForeignSource): ReadChat | undefined {
     const agent = /(?:^|\/)subagents\/[^/]{1,255}\/agent-([^/]{1,255}?)\.(?:jsonl|meta\.json)$/.exec(
       path,
     )?.[1];
-    if (form === "lines") files.push({ path, agent, turns: turnsOf(source, path) });
-    else if (agent !== undefined) metas.set(agent, objectOf(source.json(path)) ?? {});
+    if (form === "lines") files.push({ path, agent, turns: sourceTurns(source, path) });
+    else if (agent !== undefined) metas.set(agent, readObject(source.json(path)) ?? {});
   }
-  const idOf = ({ turns, path }: ChatFile) => textOf(turns[0]?.value.sessionId) ?? path;
+  const chatFileId = ({ turns, path }: ChatFile) => readText(turns[0]?.value.sessionId) ?? path;
   const mains = files.filter(({ agent }) => agent === undefined);
-  const main = mains.find((file) => idOf(file) === source.sessionId) ?? mains[0] ?? files[0];
+  const main = mains.find((file) => chatFileId(file) === source.sessionId) ?? mains[0] ?? files[0];
   if (main === undefined) return undefined;
-  const builder = beginSession(source, idOf(main), main);
+  const builder = beginSession(source, chatFileId(main), main);
   const started = new Map<string, string[]>();
   const children = files.filter((file) => file.agent !== undefined && file !== main);
   const builders = children.map((file) => {
     const id = `${builder.sessionId}.agent-${file.agent}`;
     const child = beginSession(source, id, file, builder.sessionId);
-    const call = textOf(metas.get(file.agent ?? "")?.toolUseId) ?? "";
+    const call = readText(metas.get(file.agent ?? "")?.toolUseId) ?? "";
     started.set(call, [...(started.get(call) ?? []), child.sessionId]);
     return child;
   });
@@ -86,22 +86,22 @@ export function readQwen(source: ForeignSource): ReadChat | undefined {
   return chat;
 }
 
-function turnsOf(source: ForeignSource, path: string): readonly Turn[] {
+function sourceTurns(source: ForeignSource, path: string): readonly Turn[] {
   const turns = new Map<string, Turn>();
   for (const record of source.records(path)) {
     const { value } = record;
-    const uuid = textOf(value.uuid);
+    const uuid = readText(value.uuid);
     const known = turns.get(uuid ?? "");
-    if (uuid === undefined) source.count(textOf(value.type) ?? "unknown", "unmapped", record);
+    if (uuid === undefined) source.count(readText(value.type) ?? "unknown", "unmapped", record);
     else if (known === undefined) turns.set(uuid, { uuid, record, value });
     else {
-      const parts = [known.value, value].flatMap(({ message }) => arrayOf(objectOf(message)?.parts));
+      const parts = [known.value, value].flatMap(({ message }) => toArray(readObject(message)?.parts));
       const usageMetadata = value.usageMetadata ?? known.value.usageMetadata;
       known.value = {
         ...value,
         ...known.value,
         usageMetadata,
-        message: { ...objectOf(value.message), parts },
+        message: { ...readObject(value.message), parts },
       };
     }
   }
@@ -111,8 +111,14 @@ function turnsOf(source: ForeignSource, path: string): readonly Turn[] {
 function beginSession(source: ForeignSource, id: string, { turns }: ChatFile, parent?: string): EntryBuilder {
   const { cwd, version, timestamp } = turns[0]?.value ?? {};
   const from = turns.find(({ value }) => value.subtype === "parent_session")?.value.systemPayload;
-  const parentSession = parent ?? textOf(objectOf(from)?.parentSessionId);
-  return source.session({ id, cwd: textOf(cwd), timestamp, agentVersion: textOf(version), parentSession });
+  const parentSession = parent ?? readText(readObject(from)?.parentSessionId);
+  return source.session({
+    id,
+    cwd: readText(cwd),
+    timestamp,
+    agentVersion: readText(version),
+    parentSession,
+  });
 }
 
 /** Makes the entries of one chat. `started`: the sessions of subagents by the calls that started them. */
@@ -137,7 +143,7 @@ function addChat(
   const add = ({ uuid, value }: Turn, draft: DraftEntry | undefined, part = ""): void => {
     if (draft === undefined) return;
     // The entry that the record was written for is the first of it.
-    const own = /^$|^0 result$/.test(part) ? textOf(objectOf(value.sessile)?.entry) : undefined;
+    const own = /^$|^0 result$/.test(part) ? readText(readObject(value.sessile)?.entry) : undefined;
     at = builder.add(draft, { recordId: uuid, part, parentId: at, timestamp: value.timestamp, id: own });
   };
 
@@ -145,7 +151,7 @@ function addChat(
   const addContent = (turn: Turn, parts: readonly Part[], subtype: string | undefined, prefix = ""): void => {
     const { value, record } = turn;
     const timestamp = builder.time(value.timestamp);
-    const { responses, others } = responsesOf(parts);
+    const { responses, others } = partResponses(parts);
     for (const [index, response] of responses.entries()) {
       const id = response.id ?? "";
       const call = calls.get(id);
@@ -155,7 +161,7 @@ function addChat(
         continue;
       }
       answered.add(id);
-      const { status, resultDisplay: display } = objectOf(value.toolCallResult) ?? {};
+      const { status, resultDisplay: display } = readObject(value.toolCallResult) ?? {};
       const isError = status === "error" || status === "cancelled" || isFailure(response);
       add(
         turn,
@@ -164,33 +170,33 @@ function addChat(
       );
     }
     const last = others.at(-1);
-    const hook = others.length > 1 && last && hookContext.test(textOf(last.text) ?? "") ? [last] : [];
+    const hook = others.length > 1 && last && hookContext.test(readText(last.text) ?? "") ? [last] : [];
     const said = others.slice(0, others.length - hook.length);
-    const { customType, display: isShown } = objectOf(value.sessile) ?? {};
+    const { customType, display: isShown } = readObject(value.sessile) ?? {};
     // The user speaks while the model works, too.
     const isUser = subtype === undefined || subtype === "mid_turn_user_message";
     const made = isUser && !isHarness(shownText(said)) ? undefined : `qwen-code.${subtype ?? "context"}`;
     const place = { display: isShown === true, timestamp };
-    add(turn, saidDraft(said, { ...place, customType: textOf(customType) ?? made }), prefix);
+    add(turn, saidDraft(said, { ...place, customType: readText(customType) ?? made }), prefix);
     add(turn, saidDraft(hook, { ...place, customType: "qwen-code.hook_context" }), `${prefix}hook`);
   };
 
   const addReply = (turn: Turn, parts: readonly Part[], prefix = ""): void => {
     const { value, uuid } = turn;
-    const { provider, api } = objectOf(value.sessile) ?? {};
-    model = textOf(value.model) ?? model;
+    const { provider, api } = readObject(value.sessile) ?? {};
+    model = readText(value.model) ?? model;
     const content = parts.flatMap((part, index) => {
-      const call = objectOf(part.functionCall);
+      const call = readObject(part.functionCall);
       return call === undefined ? partBlock(part) : [callBlock(callId(uuid, call, index), call, part)];
     });
     const reply = {
       content,
       model,
-      provider: textOf(provider) ?? "qwen",
-      api: textOf(api) ?? "openai-completions",
+      provider: readText(provider) ?? "qwen",
+      api: readText(api) ?? "openai-completions",
       timestamp: builder.time(value.timestamp),
     };
-    add(turn, replyDraft(reply, usageOf(value.usageMetadata)), prefix);
+    add(turn, replyDraft(reply, readUsage(value.usageMetadata)), prefix);
     const entryId = at ?? "";
     for (const block of content) {
       if (block.type !== "toolCall") continue;
@@ -209,13 +215,16 @@ function addChat(
 
   /** A checkpoint: a summary, and the contents that stay. Contents of no record come after it. */
   const addCompaction = (turn: Turn, payload: ForeignObject | undefined): void => {
-    const history = arrayOf(payload?.compressedHistory).map((each) => objectOf(each) ?? {});
-    const [summary, ...rest] = history.map((content) => ({ content, parts: partsOf(content.parts ?? []) }));
+    const history = toArray(payload?.compressedHistory).map((each) => readObject(each) ?? {});
+    const [summary, ...rest] = history.map((content) => ({
+      content,
+      parts: contentParts(content.parts ?? []),
+    }));
     const retain = new Set<string>();
     const others = rest.filter(({ content, parts }) => {
-      const isAcknowledgement = textOf(parts[0]?.text) === acknowledgement;
-      const open = isAcknowledgement ? textOf(objectOf(parts[1]?.functionCall)?.id) : undefined;
-      const known = contents.get(keyOf(content)) ?? calls.get(open ?? "")?.entryId;
+      const isAcknowledgement = readText(parts[0]?.text) === acknowledgement;
+      const open = isAcknowledgement ? readText(readObject(parts[1]?.functionCall)?.id) : undefined;
+      const known = contents.get(contentKey(content)) ?? calls.get(open ?? "")?.entryId;
       if (known !== undefined) retain.add(known);
       return known === undefined && !isAcknowledgement;
     });
@@ -224,7 +233,7 @@ function addChat(
       summary: shownText(summary?.parts ?? []).toWellFormed(),
       // Its own id, which keeps nothing before it: kept messages are in `retain`.
       firstKeptEntryId: "",
-      tokensBefore: countOf(objectOf(payload?.info)?.originalTokenCount),
+      tokensBefore: readCount(readObject(payload?.info)?.originalTokenCount),
       ...(retain.size === 0 ? {} : { retain: [...retain] }),
     });
     for (const [index, { content, parts }] of others.entries()) {
@@ -235,10 +244,10 @@ function addChat(
 
   for (const turn of turns) {
     const { uuid, value, record } = turn;
-    const [type = "unknown", subtype] = [textOf(value.type), textOf(value.subtype)];
-    const payload = objectOf(value.systemPayload);
-    const parts = partsOf(objectOf(value.message)?.parts ?? []);
-    const parent = textOf(value.parentUuid);
+    const [type = "unknown", subtype] = [readText(value.type), readText(value.subtype)];
+    const payload = readObject(value.systemPayload);
+    const parts = contentParts(readObject(value.message)?.parts ?? []);
+    const parent = readText(value.parentUuid);
     // The agent goes on with the records before a gap.
     at = parent === undefined ? null : (places.get(parent) ?? (places.has(parent) ? null : leaf));
     if (parent !== undefined && !places.has(parent))
@@ -251,31 +260,31 @@ function addChat(
     else if (subtype === "chat_compression") addCompaction(turn, payload);
     const { customTitle, titleSource } = payload ?? {};
     // The agent repeats the title, so that it stays near the end of the file.
-    const name = subtype === "custom_title" && customTitle !== title ? textOf(customTitle) : undefined;
+    const name = subtype === "custom_title" && customTitle !== title ? readText(customTitle) : undefined;
     if (name !== undefined)
       add(turn, { type: "session_info", [titleSource === "auto" ? "title" : "name"]: name });
     title = name ?? title;
     if (subtype === "rewind") answered.clear();
     isMapped ||= /^(?:chat_compression|custom_title|rewind|parent_session)$/.test(subtype ?? "");
     source.count(subtype ?? type, isMapped ? "mapped" : "unmapped", record);
-    if (isCompacted && at !== null && at !== before) contents.set(keyOf(objectOf(value.message)), at);
+    if (isCompacted && at !== null && at !== before) contents.set(contentKey(readObject(value.message)), at);
     places.set(uuid, at);
     records.set(at, uuid);
     if (!besideConversation.test(subtype ?? "")) leaf = at;
   }
   builder.setLeaf(leaf);
-  return { path, sessionId: textOf(turns[0]?.value.sessionId) ?? builder.sessionId, leaf, records };
+  return { path, sessionId: readText(turns[0]?.value.sessionId) ?? builder.sessionId, leaf, records };
 }
 
-function keyOf(content: ForeignObject | undefined): string {
+function contentKey(content: ForeignObject | undefined): string {
   return JSON.stringify([content?.role, content?.parts]);
 }
 
 /** Thoughts are a part of the output of some providers, and beside that of others: the total tells. */
-function usageOf(value: unknown): ReturnType<typeof usageOfCounts> | undefined {
-  const tokens = objectOf(value);
+function readUsage(value: unknown): ReturnType<typeof usageOfCounts> | undefined {
+  const tokens = readObject(value);
   if (tokens === undefined) return undefined;
-  const [prompt, total] = [countOf(tokens.promptTokenCount), countOf(tokens.totalTokenCount)];
-  const output = total > prompt ? total - prompt : countOf(tokens.candidatesTokenCount);
+  const [prompt, total] = [readCount(tokens.promptTokenCount), readCount(tokens.totalTokenCount)];
+  const output = total > prompt ? total - prompt : readCount(tokens.candidatesTokenCount);
   return usageOfCounts(prompt, tokens.cachedContentTokenCount, output, total);
 }

@@ -4,7 +4,7 @@
  */
 
 import { parseLine, withoutStrayBytes } from "../../log/internal.js";
-import { type ForeignObject, objectOf } from "./values.js";
+import { type ForeignObject, readObject } from "./values.js";
 
 /** A record of a damaged line, with its bytes. */
 export interface FoundRecord {
@@ -32,7 +32,7 @@ export function recordsIn(
   const parse = (start: number, end: number): FoundRecord | undefined => {
     const found = bytes.subarray(start, end);
     const parsed = parseLine(found, maxDepth, { unchecked: true });
-    const value = parsed.ok ? objectOf(parsed.value) : undefined;
+    const value = parsed.ok ? readObject(parsed.value) : undefined;
     return value === undefined ? undefined : { value, bytes: found };
   };
   const { free, bound } = startsIn(bytes);
@@ -40,14 +40,14 @@ export function recordsIn(
   let next = 0;
   for (const [at, start] of free.entries()) {
     const stop = free[at + 1] ?? bytes.length;
-    const end = endOf(bytes, start, stop);
+    const end = readEnd(bytes, start, stop);
     const whole = end < 0 ? undefined : parse(start, end);
     if (whole !== undefined) records.push(whole);
     while ((bound[next] ?? bytes.length) < start) next++;
     // Half a line that ended before a value, and the record behind it.
     for (let tries = 0; end < 0 && tries < maxTries && (bound[next + tries] ?? stop) < stop; tries++) {
       const from = bound[next + tries] as number;
-      const inner = isTail(bytes, endOf(bytes, from, stop), stop) ? parse(from, stop) : undefined;
+      const inner = isTail(bytes, readEnd(bytes, from, stop), stop) ? parse(from, stop) : undefined;
       if (inner === undefined || !isKnown(Object.keys(inner.value)[0] ?? "")) continue;
       records.push(inner);
       break;
@@ -91,7 +91,7 @@ function isKeyAt(bytes: Uint8Array, start: number): boolean {
 }
 
 /** The end of the object at a brace; -1 if it is not closed before `stop`. */
-function endOf(bytes: Uint8Array, start: number, stop: number): number {
+function readEnd(bytes: Uint8Array, start: number, stop: number): number {
   let depth = 0;
   let isText = false;
   for (let at = start; at < stop; at++) {

@@ -30,7 +30,7 @@ export class EntryHash {
    * Eight hexadecimal digits of texts, and of a value of JSON. Of the value, times do not count, nor the middle
    * of a long text beside its length.
    */
-  idOf(texts: readonly string[], content?: unknown): string {
+  textId(texts: readonly string[], content?: unknown): string {
     this.#a = this.#firstA;
     this.#b = this.#firstB;
     for (const text of texts) this.#text(text, text.length);

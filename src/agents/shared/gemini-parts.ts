@@ -13,8 +13,8 @@ import type {
 } from "../../content/index.js";
 import { blockTexts, plainContent } from "../../content/internal.js";
 import type { DraftEntry } from "../types.js";
-import { digestOf } from "./ids.js";
-import { arrayOf, countOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "./values.js";
+import { textDigest } from "./ids.js";
+import { type ForeignObject, readCount, readObject, readText, toArray, unknownBlocks } from "./values.js";
 import type { WriteBlock } from "./write-blocks.js";
 import type { WriteRules } from "./write-steps.js";
 
@@ -22,39 +22,39 @@ import type { WriteRules } from "./write-steps.js";
 export type Part = ForeignObject;
 
 /** The parts of a content, which is text, a part, or a list of either. */
-export function partsOf(content: unknown): readonly Part[] {
+export function contentParts(content: unknown): readonly Part[] {
   const list = Array.isArray(content) ? content : [content];
   return list.flatMap((part): readonly Part[] => {
     if (typeof part === "string") return [{ text: part }];
-    const object = objectOf(part);
+    const object = readObject(part);
     return object === undefined ? [] : [object];
   });
 }
 
 /** The text by which the agent classifies a message: its text parts, a bracket for each other part. */
 export function shownText(parts: readonly Part[]): string {
-  return parts.map((part) => textOf(part.text) ?? "[").join("");
+  return parts.map((part) => readText(part.text) ?? "[").join("");
 }
 
 /** Text and inline media of parts as blocks; any other part is its JSON and its media. */
-function blocksOf(parts: readonly Part[]): readonly (TextBlock | ImageBlock)[] {
+function partBlocks(parts: readonly Part[]): readonly (TextBlock | ImageBlock)[] {
   return parts.flatMap((part): readonly (TextBlock | ImageBlock)[] => {
-    const text = textOf(part.text);
+    const text = readText(part.text);
     if (text !== undefined) return text === "" ? [] : [{ type: "text", text }];
-    const media = mediaOf(part);
+    const media = partMedia(part);
     if (media !== undefined) return [media];
-    const uri = textOf(objectOf(part.fileData)?.fileUri);
+    const uri = readText(readObject(part.fileData)?.fileUri);
     if (uri !== undefined) return [{ type: "text", text: `[file ${uri}]` }];
     return unknownBlocks(part);
   });
 }
 
 /** The inline media of a part. Other media than images count as images until their bytes are stored. */
-function mediaOf(part: Part): ImageBlock | undefined {
-  const inline = objectOf(part.inlineData);
-  const data = textOf(inline?.data);
+function partMedia(part: Part): ImageBlock | undefined {
+  const inline = readObject(part.inlineData);
+  const data = readText(inline?.data);
   if (data === undefined || data === "") return undefined;
-  return { type: "image", data, mimeType: textOf(inline?.mimeType) ?? "application/octet-stream" };
+  return { type: "image", data, mimeType: readText(inline?.mimeType) ?? "application/octet-stream" };
 }
 
 /** A function response with the media after it. */
@@ -67,20 +67,20 @@ export interface FunctionResponse {
 }
 
 /** The function responses among parts. Media that follow a response belong to it. */
-export function responsesOf(parts: readonly Part[]): {
+export function partResponses(parts: readonly Part[]): {
   readonly responses: readonly FunctionResponse[];
   readonly others: readonly Part[];
 } {
   const responses: (FunctionResponse & { readonly media: ImageBlock[] })[] = [];
   const others: Part[] = [];
   for (const part of parts) {
-    const found = objectOf(part.functionResponse);
+    const found = readObject(part.functionResponse);
     const last = responses.at(-1);
-    const media = mediaOf(part);
+    const media = partMedia(part);
     if (found !== undefined) {
-      const nested = arrayOf(found.parts).flatMap((each) => mediaOf(objectOf(each) ?? {}) ?? []);
-      const id = textOf(found.id);
-      const name = textOf(found.name);
+      const nested = toArray(found.parts).flatMap((each) => partMedia(readObject(each) ?? {}) ?? []);
+      const id = readText(found.id);
+      const name = readText(found.name);
       responses.push({ id, name, response: found.response, media: nested });
     } else if (media !== undefined && last !== undefined) last.media.push(media);
     else others.push(part);
@@ -90,23 +90,23 @@ export function responsesOf(parts: readonly Part[]): {
 
 /** The content of a tool result: the text of its only member `output` or `error`, else the response as JSON. */
 function resultBlocks({ response, media }: FunctionResponse): readonly (TextBlock | ImageBlock)[] {
-  const object = objectOf(response);
+  const object = readObject(response);
   const isAlone = Object.keys(object ?? {}).length === 1;
-  const text = isAlone ? (textOf(object?.output) ?? textOf(object?.error)) : textOf(response);
+  const text = isAlone ? (readText(object?.output) ?? readText(object?.error)) : readText(response);
   const shown = text ?? (response === undefined || response === null ? "" : JSON.stringify(response));
   return [...(shown === "" ? [] : [{ type: "text" as const, text: shown }]), ...media];
 }
 
 /** Whether a response is that of a failure. */
 export function isFailure({ response }: FunctionResponse): boolean {
-  const object = objectOf(response);
+  const object = readObject(response);
   return object !== undefined && "error" in object && !("output" in object);
 }
 
 /** A part of a reply that is no call, as blocks. */
 export function partBlock(part: Part): readonly AssistantMessage["content"][number][] {
-  const text = textOf(part.text);
-  const signature = textOf(part.thoughtSignature);
+  const text = readText(part.text);
+  const signature = readText(part.thoughtSignature);
   if (text === undefined) return [{ type: "opaque", data: part }];
   if (part.thought === true) {
     const signed = signature === undefined ? {} : { thinkingSignature: signature };
@@ -120,18 +120,18 @@ export function partBlock(part: Part): readonly AssistantMessage["content"][numb
 
 /** The id of a call, or one that follows from its place. */
 export function callId(recordKey: string, call: ForeignObject, at: number): string {
-  const id = textOf(call.id);
-  return id === undefined || id === "" ? `call_${digestOf(recordKey).slice(0, 8)}_${at}` : id;
+  const id = readText(call.id);
+  return id === undefined || id === "" ? `call_${textDigest(recordKey).slice(0, 8)}_${at}` : id;
 }
 
 /** A call, of the part that has it. */
 export function callBlock(id: string, call: ForeignObject, part: Part): ToolCall {
-  const signature = textOf(part.thoughtSignature);
+  const signature = readText(part.thoughtSignature);
   return {
     type: "toolCall",
     id,
-    name: textOf(call.name) ?? "",
-    arguments: objectOf(call.args) ?? {},
+    name: readText(call.name) ?? "",
+    arguments: readObject(call.args) ?? {},
     ...(signature === undefined ? {} : { thoughtSignature: signature }),
   };
 }
@@ -141,7 +141,7 @@ export function saidDraft(
   parts: readonly Part[],
   { customType, display, timestamp }: { customType: string | undefined; display: boolean; timestamp: number },
 ): DraftEntry | undefined {
-  const blocks = blocksOf(parts);
+  const blocks = partBlocks(parts);
   if (blocks.length === 0) return undefined;
   const content = plainContent(blocks);
   return customType === undefined
@@ -192,9 +192,9 @@ export function replyDraft(
 
 /** Tokens of a reply by the counts of the API: those of the prompt include the cached ones. */
 export function usageOfCounts(prompt: unknown, cached: unknown, output: number, total: unknown): Usage {
-  const cacheRead = countOf(cached);
-  const input = Math.max(0, countOf(prompt) - cacheRead);
-  const totalTokens = countOf(total) || input + cacheRead + output;
+  const cacheRead = readCount(cached);
+  const input = Math.max(0, readCount(prompt) - cacheRead);
+  const totalTokens = readCount(total) || input + cacheRead + output;
   return { input, output, cacheRead, cacheWrite: 0, totalTokens };
 }
 
@@ -205,7 +205,7 @@ export const geminiRules: WriteRules = {
 };
 
 /** A block as the part of a content. */
-export function partOf(block: WriteBlock): Part {
+export function blockPart(block: WriteBlock): Part {
   if (block.type === "text") return { text: block.text };
   return { inlineData: { mimeType: block.mediaType, data: block.base64 } };
 }
@@ -217,6 +217,6 @@ export function resultParts(
 ): { readonly parts: readonly Part[]; readonly text: string } {
   const text = blockTexts(blocks).join("\n");
   const response = isError ? { error: text } : { output: text };
-  const media = blocks.flatMap((block) => (block.type === "media" ? [partOf(block)] : []));
+  const media = blocks.flatMap((block) => (block.type === "media" ? [blockPart(block)] : []));
   return { parts: [{ functionResponse: { id, name, response } }, ...media], text };
 }

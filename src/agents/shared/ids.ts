@@ -5,7 +5,7 @@ import { encodeUtf8, toHex } from "../../core/bytes.js";
 import { isName } from "../../core/ids.js";
 
 /** The 64 hexadecimal digits of SHA-256 over texts, with a NUL between them. */
-export function digestOf(...texts: readonly string[]): string {
+export function textDigest(...texts: readonly string[]): string {
   return toHex(sha256(encodeUtf8(texts.join("\0"))));
 }
 
@@ -17,13 +17,13 @@ export function uuidOfDigest(hex: string): string {
 }
 
 /** A UUID that depends on the texts alone. */
-export function uuidOf(...texts: readonly string[]): string {
-  return uuidOfDigest(digestOf(...texts));
+export function textUuid(...texts: readonly string[]): string {
+  return uuidOfDigest(textDigest(...texts));
 }
 
 /** A foreign session id as one of a session here: the same if it is a name, else a UUID of its digest. */
-export function sessionIdOf(format: string, foreignId: string): string {
-  return isName(foreignId) ? foreignId : uuidOf(format, foreignId);
+export function derivedSessionId(format: string, foreignId: string): string {
+  return isName(foreignId) ? foreignId : textUuid(format, foreignId);
 }
 
 /** Of ext4, APFS and NTFS; the last counts UTF-16 units, of which a name has no more than bytes. */
@@ -45,7 +45,7 @@ export function isFileName(name: string): boolean {
 }
 
 /** A name of letters, digits and hyphens that {@link isFileName}: cut or extended by a digest if need be. */
-export function fileNameOf(name: string, source: string): string {
+export function toFileName(name: string, source: string): string {
   if (name.length <= maxLength && isFileName(name)) return name;
-  return `${name.slice(0, maxLength)}-${digestOf(source).slice(0, 6)}`;
+  return `${name.slice(0, maxLength)}-${textDigest(source).slice(0, 6)}`;
 }

@@ -30,7 +30,7 @@ export class KeptEntries {
     for (let at = path.length - 1; at >= 0; at--) {
       const entry = path[at] as SessionEntry;
       if (entry.type !== "compaction") continue;
-      const count = at - this.#startOf(entry, at) + (entry.retain?.length ?? 0);
+      const count = at - this.#keptStart(entry, at) + (entry.retain?.length ?? 0);
       if (this.#written.size > 0 && count > budget) left.push(entry);
       else this.#written.add(at);
       budget -= count;
@@ -47,12 +47,12 @@ export class KeptEntries {
       const index = this.#indexes.get(id);
       if (index !== undefined && index < at) retained.add(this.#path[index] as SessionEntry);
     }
-    const range = this.#path.slice(this.#startOf(entry, at), at);
+    const range = this.#path.slice(this.#keptStart(entry, at), at);
     return [...retained, ...range.filter((each) => !retained.has(each))];
   }
 
   /** Where the range of a compaction begins; its own place if it has none. */
-  #startOf({ firstKeptEntryId }: CompactionEntry, at: number): number {
+  #keptStart({ firstKeptEntryId }: CompactionEntry, at: number): number {
     return Math.min(at, this.#indexes.get(firstKeptEntryId) ?? at);
   }
 }

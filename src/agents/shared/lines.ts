@@ -3,7 +3,7 @@
 import { concatBytes, encodeTexts } from "../../core/bytes.js";
 import { parseLine, shortLineDamage } from "../../log/internal.js";
 import { recordsIn } from "./damaged-line.js";
-import { type ForeignObject, objectOf, parseJson } from "./values.js";
+import { type ForeignObject, parseJson, readObject } from "./values.js";
 
 /** Nesting of a foreign line: less than the maximum of an entry, which it becomes a part of. */
 export const maxLineDepth = 240;
@@ -41,7 +41,7 @@ export function* readLines(bytes: Uint8Array, maxLineBytes: number): Generator<F
     const end = feed < 0 ? bytes.length : feed;
     line++;
     const text = bytes.subarray(start, end);
-    const found = lineOf(text, line, maxLineBytes);
+    const found = readLine(text, line, maxLineBytes);
     if (found?.kind === "unreadable") yield* damagedLine(text, found, firstKeys);
     else if (found !== undefined) yield found;
     if (found?.kind === "record" && firstKeys.size < maxFirstKeys)
@@ -83,14 +83,14 @@ const maxHeadLines = 20;
  * The form of the JSON in a file: objects one a line, or one value, which may be printed over several lines.
  * The content decides, and the path for a file of one line. Undefined for other content.
  */
-export function formOf(path: string, bytes: Uint8Array): "lines" | "value" | undefined {
+export function formByPath(path: string, bytes: Uint8Array): "lines" | "value" | undefined {
   const head = new TextDecoder().decode(bytes.subarray(0, headBytes));
   const named = path.endsWith(".jsonl") ? "lines" : path.endsWith(".json") ? "value" : undefined;
   const lines = head.split("\n", maxHeadLines).filter((line) => notBlank.test(line));
   // A cut line is not looked at.
   if (bytes.length > headBytes && lines.length > 1 && !head.endsWith("\n")) lines.pop();
   if (lines.length > 1) {
-    const isWhole = (line: string) => line.startsWith("{") && objectOf(parseJson(line)) !== undefined;
+    const isWhole = (line: string) => line.startsWith("{") && readObject(parseJson(line)) !== undefined;
     if (lines.some(isWhole)) return "lines";
     return /^[[{]$/.test((lines[0] as string).trim()) ? "value" : named;
   }
@@ -101,7 +101,7 @@ export function formOf(path: string, bytes: Uint8Array): "lines" | "value" | und
   return isOne ? (named ?? "lines") : "lines";
 }
 
-function lineOf(bytes: Uint8Array, line: number, maxLineBytes: number): ForeignLine | undefined {
+function readLine(bytes: Uint8Array, line: number, maxLineBytes: number): ForeignLine | undefined {
   if (bytes.length > maxLineBytes) return { kind: "tooLong", line, length: bytes.length };
   // Most damage of short lines is found without an exception, which costs more than the line.
   if (bytes.length <= 64) {
@@ -113,7 +113,7 @@ function lineOf(bytes: Uint8Array, line: number, maxLineBytes: number): ForeignL
   }
   const parsed = parseLine(bytes, maxLineDepth, { unchecked: true });
   if (!parsed.ok) return { kind: "unreadable", line, reason: parsed.message };
-  const value = objectOf(parsed.value);
+  const value = readObject(parsed.value);
   if (value === undefined) return { kind: "unreadable", line, reason: "the line is JSON, but not an object" };
   return { kind: "record", line, value, bytes };
 }

@@ -5,7 +5,7 @@
 
 import type { SessionEntry } from "../../session/index.js";
 import type { AppendSource, EntryBuilder, ForeignRecord, ForeignSource } from "../types.js";
-import { formOf, readLines } from "./lines.js";
+import { formByPath, readLines } from "./lines.js";
 
 /**
  * A source with the files of an original. Its builders give the entries of the import their ids again, in the
@@ -16,25 +16,25 @@ export function sourceAgain({ files, original, header }: AppendSource): ForeignS
   const builders = new Map<string, EntryBuilder>();
   return {
     files: files.map(({ path, bytes }) => {
-      const form = formOf(path, bytes);
+      const form = formByPath(path, bytes);
       return form === undefined ? { path } : { path, form };
     }),
     sessionId: header.id,
     instructions: false,
-    records: (path) => recordsOf(files, path),
+    records: (path) => fileRecords(files, path),
     json: () => undefined,
     sqlite: () => Promise.resolve(undefined),
     find: () => {},
     count: () => {},
     session: ({ id }) => {
-      const known = builders.get(id) ?? builderOf(sessions[builders.size], id);
+      const known = builders.get(id) ?? sessionBuilder(sessions[builders.size], id);
       builders.set(id, known);
       return known;
     },
   };
 }
 
-function* recordsOf(files: AppendSource["files"], path: string): Generator<ForeignRecord> {
+function* fileRecords(files: AppendSource["files"], path: string): Generator<ForeignRecord> {
   const bytes = files.find((file) => file.path === path)?.bytes ?? new Uint8Array();
   for (const found of readLines(bytes, bytes.length + 1))
     if (found.kind === "record") {
@@ -44,11 +44,11 @@ function* recordsOf(files: AppendSource["files"], path: string): Generator<Forei
 }
 
 /** A builder that gives the ids of entries that were made before, in their order. */
-function builderOf(session: AppendSource["original"] | undefined, foreignId: string): EntryBuilder {
+function sessionBuilder(session: AppendSource["original"] | undefined, foreignId: string): EntryBuilder {
   const entries: readonly SessionEntry[] = session?.entries ?? [];
   const ids = new Map<string, string>();
   const known = new Set<string>();
-  const keyOf = (recordId: string, part: string | number = "") => `${recordId}\0${part}`;
+  const keyByRecordId = (recordId: string, part: string | number = "") => `${recordId}\0${part}`;
   let last: string | null = null;
   return {
     get last() {
@@ -57,14 +57,14 @@ function builderOf(session: AppendSource["original"] | undefined, foreignId: str
     sessionId: session?.header.id ?? foreignId,
     time: (timestamp) => (typeof timestamp === "number" ? timestamp : 0),
     add: (_draft, { recordId, part }) => {
-      const key = keyOf(recordId, part);
+      const key = keyByRecordId(recordId, part);
       const id = ids.get(key) ?? entries[ids.size]?.id ?? "";
       ids.set(key, id);
       known.add(id);
       last = id;
       return id;
     },
-    idOf: (recordId, part) => ids.get(keyOf(recordId, part)),
+    idByRecordId: (recordId, part) => ids.get(keyByRecordId(recordId, part)),
     has: (id) => known.has(id),
     setLeaf: () => {},
   };

@@ -45,16 +45,16 @@ export function redactedValue(
   if (typeof value === "string") return redactedText(value, redaction, names);
   if (Array.isArray(value)) {
     return value.map((item, index) =>
-      redactedValue(item, redaction, nearest([...nameOf(value[index - 1]), ...names])),
+      redactedValue(item, redaction, nearest([...readName(value[index - 1]), ...names])),
     );
   }
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
   const members = Object.entries(value);
-  const memberOf = (key: string): unknown =>
+  const memberByKey = (key: string): unknown =>
     Object.hasOwn(value, key) ? (value as Readonly<Record<string, unknown>>)[key] : undefined;
   const others = [
-    ...nameMembers.flatMap((key) => nameOf(memberOf(key))),
-    ...labelMembers.flatMap((key) => labelOf(memberOf(key))),
+    ...nameMembers.flatMap((key) => readName(memberByKey(key))),
+    ...labelMembers.flatMap((key) => readLabel(memberByKey(key))),
   ];
   return Object.fromEntries(
     members.map(([key, member]) => {
@@ -72,13 +72,13 @@ function nearest(names: readonly string[]): readonly string[] {
 }
 
 /** The words of a label, together and each. */
-function labelOf(value: unknown): readonly string[] {
+function readLabel(value: unknown): readonly string[] {
   if (typeof value !== "string" || value.length > maxNameLength) return [];
   const words = value.split(/[^\w-]/).filter((word) => word !== "");
   return words.length > 0 ? [words.join("_"), ...words] : [];
 }
 
-function nameOf(value: unknown): readonly string[] {
+function readName(value: unknown): readonly string[] {
   return typeof value === "string" && value.length <= maxNameLength && !/\s/.test(value) ? [value] : [];
 }
 

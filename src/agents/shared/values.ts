@@ -9,17 +9,17 @@ import { isRecord } from "../../core/shape.js";
 export type ForeignObject = Readonly<Record<string, unknown>>;
 
 /** The value if it is an object and no array. */
-export function objectOf(value: unknown): ForeignObject | undefined {
+export function readObject(value: unknown): ForeignObject | undefined {
   return isRecord(value) ? value : undefined;
 }
 
 /** The value if it is an array, else an empty one. */
-export function arrayOf(value: unknown): readonly unknown[] {
+export function toArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
 /** The value if it is text, without lone surrogates. */
-export function textOf(value: unknown): string | undefined {
+export function readText(value: unknown): string | undefined {
   return typeof value === "string" ? value.toWellFormed() : undefined;
 }
 
@@ -45,26 +45,26 @@ export function wellFormed(value: unknown): unknown {
 }
 
 /** The value if it is a finite number. */
-export function numberOf(value: unknown): number | undefined {
+export function readNumber(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
 /** A count: a finite number of at least 0, else 0. */
-export function countOf(value: unknown): number {
-  return Math.max(0, numberOf(value) ?? 0);
+export function readCount(value: unknown): number {
+  return Math.max(0, readNumber(value) ?? 0);
 }
 
 const firstTime = Date.parse("0000-01-01T00:00:00.000Z");
 const lastTime = Date.parse("9999-12-31T23:59:59.999Z");
 
 /** Milliseconds since 1970 of a number or of ISO 8601, in the years 0 to 9999; else undefined. */
-export function millisecondsOf(value: unknown): number | undefined {
+export function readMilliseconds(value: unknown): number | undefined {
   const time = typeof value === "string" && value !== "" ? Date.parse(value) : value;
   return typeof time === "number" && time >= firstTime && time <= lastTime ? Math.trunc(time) : undefined;
 }
 
 /** ISO 8601; the epoch for a time that no date has. */
-export function isoOf(time: number): string {
+export function timeIso(time: number): string {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? new Date(0).toISOString() : date.toISOString();
 }
@@ -111,7 +111,7 @@ export function unknownBlocks(part: ForeignObject): readonly (TextBlock | ImageB
 
 /** Whether an outline has nothing but a reference and its type. */
 function isSilent(outline: unknown): boolean {
-  const members = objectOf(outline);
+  const members = readObject(outline);
   if (members === undefined) return false;
   return Object.entries(members).every(
     ([key, member]) => silent.has(key) || key.startsWith("$") || key === "prefix" || isSilent(member),

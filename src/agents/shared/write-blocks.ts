@@ -2,9 +2,9 @@
 
 import {
   type AssistantMessage,
+  blockResource,
   describeResource,
   type ImageBlock,
-  resourceOf,
   type TextBlock,
 } from "../../content/index.js";
 import { describeImage, shownBlocks, withMedia } from "../../content/internal.js";
@@ -36,7 +36,7 @@ export async function writeBlocks(
 ): Promise<readonly WriteBlock[]> {
   const blocks: WriteBlock[] = [];
   for (const block of content) {
-    const resource = block.type === "text" ? resourceOf(block) : undefined;
+    const resource = block.type === "text" ? blockResource(block) : undefined;
     if (block.type === "text" && (resource === undefined || resource.kind === "link")) {
       blocks.push({ type: "text", text: block.text });
       continue;

@@ -39,7 +39,7 @@ interface Step {
   readonly time: number;
 }
 
-/** A step of {@link stepsOf}. */
+/** A step of {@link writeSteps}. */
 export type WriteStep = Step &
   (
     | {
@@ -97,7 +97,7 @@ export interface WriteSteps extends AsyncIterable<WriteStep> {
  * agent would refuse them (`callId`, `toolName`). Commands, summaries of branches and custom messages are
  * messages of the user.
  */
-export function stepsOf(source: WriteSource, rules: WriteRules = {}): WriteSteps {
+export function writeSteps(source: WriteSource, rules: WriteRules = {}): WriteSteps {
   return new Steps(source, rules);
 }
 
@@ -114,7 +114,7 @@ export async function* addedSteps(
     step.kind !== "reply"
       ? []
       : step.results.filter(({ entryId, interrupted }) => interrupted !== true && added.has(entryId));
-  const steps = stepsOf(source, rules);
+  const steps = writeSteps(source, rules);
   for (const outline of steps.outlines) {
     const isAdded = added.has(outline.entryId);
     if (!isAdded && lateIn(outline).length === 0) continue;
@@ -224,13 +224,13 @@ class Steps implements WriteSteps {
     results: StoredResults,
     callIds: readonly string[] = [],
   ): WriteStep | undefined {
-    const base = { entryId: entry.id, time: timeOf(entry) };
+    const base = { entryId: entry.id, time: entryTime(entry) };
     switch (entry.type) {
       case "message":
         return this.#message(entry.message, base, results, callIds);
       case "custom_message": {
         const { customType, content, display } = entry;
-        return { kind: "user", ...base, content: blocksOf(content), customType, display };
+        return { kind: "user", ...base, content: contentBlocks(content), customType, display };
       }
       case "branch_summary": {
         if (entry.summary === "") return undefined;
@@ -239,7 +239,7 @@ class Steps implements WriteSteps {
         return {
           kind: "user",
           ...base,
-          content: blocksOf(text),
+          content: contentBlocks(text),
           customType: "branch_summary",
           display: true,
         };
@@ -259,11 +259,11 @@ class Steps implements WriteSteps {
   ): WriteStep | undefined {
     switch (message.role) {
       case "user": {
-        const content = named(blocksOf(message.content), message.name);
+        const content = named(contentBlocks(message.content), message.name);
         return { kind: "user", ...base, content, display: true };
       }
       case "custom":
-        return { kind: "user", ...base, ...customOf(message) };
+        return { kind: "user", ...base, ...toCustomStep(message) };
       case "bashExecution": {
         if (message.excludeFromContext === true) {
           this.#find({ code: "entry", entryId: base.entryId, text: "a command that models do not see" });
@@ -272,7 +272,7 @@ class Steps implements WriteSteps {
         return {
           kind: "user",
           ...base,
-          content: blocksOf(bashText(message)),
+          content: contentBlocks(bashText(message)),
           customType: "bash",
           display: true,
         };
@@ -330,13 +330,13 @@ class Steps implements WriteSteps {
     const message = entry?.message as ToolResultMessage | undefined;
     if (entry === undefined || message === undefined) {
       this.#find({ code: "interrupted", entryId, text: `call ${callId} has no result` });
-      const content = blocksOf(interruptedText);
+      const content = contentBlocks(interruptedText);
       return { entryId, time, callId, toolName, content, isError: true, interrupted: true };
     }
     const { content, isError, details } = message;
     return {
       entryId: entry.id,
-      time: timeOf(entry),
+      time: entryTime(entry),
       callId,
       toolName,
       content,
@@ -358,11 +358,11 @@ class Steps implements WriteSteps {
   }
 }
 
-function customOf({ customType, content, display }: CustomMessage) {
-  return { content: blocksOf(content), customType, display };
+function toCustomStep({ customType, content, display }: CustomMessage) {
+  return { content: contentBlocks(content), customType, display };
 }
 
-function blocksOf(
+function contentBlocks(
   content: string | readonly (TextBlock | ImageBlock)[],
 ): readonly (TextBlock | ImageBlock)[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
@@ -381,7 +381,7 @@ function named(
   return [{ type: "text", text: prefix.trimEnd() }, ...content];
 }
 
-function timeOf({ timestamp }: SessionEntry): number {
+function entryTime({ timestamp }: SessionEntry): number {
   const time = Date.parse(timestamp);
   return Number.isNaN(time) ? 0 : time;
 }

@@ -30,14 +30,14 @@ const sessionsOption: OptionSpec = {
 };
 
 /** @throws the error of Node if there is no such directory: an empty store would look sound */
-async function storeOf({ positionals: [name = ""] }: Parsed, { cwd }: CommandContext) {
+async function readStore({ positionals: [name = ""] }: Parsed, { cwd }: CommandContext) {
   const dir = resolve(cwd, name);
   await readdir(dir);
   return fileBlobStore({ dir });
 }
 
 /** The references of every session of a store; incomplete for one that is damaged or unreadable. */
-async function* rootsOf(dir: string, { signal, out }: CommandContext): AsyncGenerator<BlobMark> {
+async function* rootsByDir(dir: string, { signal, out }: CommandContext): AsyncGenerator<BlobMark> {
   await readdir(dir);
   const store = fileSessionStore({ dir });
   const skipped: BlobMark[] = [];
@@ -70,10 +70,10 @@ const blobsList: CommandBody = {
     const isCounted = parsed.options.sessions !== undefined;
     if (isCounted) {
       const dir = resolve(context.cwd, requiredOption(parsed, "sessions"));
-      for await (const { refs } of rootsOf(dir, context))
+      for await (const { refs } of rootsByDir(dir, context))
         for (const ref of new Set(refs)) counts.set(ref, (counts.get(ref) ?? 0) + 1);
     }
-    for await (const { ref, size, touchedAt } of (await storeOf(parsed, context)).list({ signal })) {
+    for await (const { ref, size, touchedAt } of (await readStore(parsed, context)).list({ signal })) {
       const touched = new Date(touchedAt).toISOString();
       const sessions = isCounted ? { sessions: counts.get(ref) ?? 0 } : {};
       if (out.json) await out.value({ ref, size, touched, ...sessions });
@@ -102,7 +102,7 @@ const blobsVerify: CommandBody = {
   ],
   async run(parsed, context) {
     const { out, signal } = context;
-    const store = await storeOf(parsed, context);
+    const store = await readStore(parsed, context);
     const sizes = new Map<BlobRef, number>();
     for await (const { ref, size } of store.list({ signal })) sizes.set(ref, size);
     const { corrupt } = await store.verify({ signal });
@@ -113,7 +113,7 @@ const blobsVerify: CommandBody = {
     const isCounted = parsed.options.sessions !== undefined;
     if (isCounted) {
       const dir = resolve(context.cwd, requiredOption(parsed, "sessions"));
-      for await (const { root, refs, complete, reason } of rootsOf(dir, context)) {
+      for await (const { root, refs, complete, reason } of rootsByDir(dir, context)) {
         if (!complete) incomplete.push({ root, reason });
         for (const ref of refs) {
           if (!sizes.has(ref)) missing.add(ref);
@@ -168,8 +168,8 @@ const blobsCollect: CommandBody = {
     const { out, signal } = context;
     const dir = resolve(context.cwd, requiredOption(parsed, "sessions"));
     const days = numberOption(parsed, "grace-days");
-    const report = await collectGarbage(await storeOf(parsed, context), {
-      marks: rootsOf(dir, context),
+    const report = await collectGarbage(await readStore(parsed, context), {
+      marks: rootsByDir(dir, context),
       dryRun: parsed.options["dry-run"] === true,
       signal,
       onProgress: ({ blobs }) => out.progress(() => `${blobs} blobs`),

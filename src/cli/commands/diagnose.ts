@@ -20,7 +20,7 @@ import {
 } from "../command.js";
 import type { NamedSession } from "../named-session.js";
 import { bytesText, type Output, PipeClosed } from "../output.js";
-import { blobStoreOf, locateAll, locateOwn, sourceOptions } from "../sources.js";
+import { blobStoreByPath, locateAll, locateOwn, sourceOptions } from "../sources.js";
 
 const severityStyles = { error: "red", warning: "yellow", info: "dim" } as const;
 
@@ -58,8 +58,8 @@ async function isSound(
 ): Promise<boolean> {
   const { out, signal } = context;
   if (read !== undefined && !isOwnAgent(agent)) return isForeignSound({ agent, path, read }, context);
-  const blobs = blobStoreOf(path, parsed, context);
-  const state = blobs === undefined ? {} : { blobs: (ref: BlobRef) => stateOf(blobs, ref) };
+  const blobs = blobStoreByPath(path, parsed, context);
+  const state = blobs === undefined ? {} : { blobs: (ref: BlobRef) => blobState(blobs, ref) };
   const diagnosis = await diagnoseSession(path, { ...state, signal });
   const { verdict, summary, size, findings, omitted } = diagnosis;
   if (out.json) await out.value(diagnosis);
@@ -99,7 +99,7 @@ async function isForeignSound(
   return verdict === "sound";
 }
 
-async function stateOf(blobs: BlobStore, ref: BlobRef): Promise<BlobState> {
+async function blobState(blobs: BlobStore, ref: BlobRef): Promise<BlobState> {
   try {
     return (await blobs.get(ref)) === undefined ? "missing" : "ok";
   } catch (error) {

@@ -5,7 +5,7 @@ import type { CommandBody } from "../command.js";
 import { headline, messageLine } from "../entry-text.js";
 import { type Output, truncated } from "../output.js";
 import { openNamed, sourceOptions } from "../sources.js";
-import { idOf } from "./show.js";
+import { sessionId } from "./show.js";
 
 interface Side {
   readonly entries: readonly (SessionEntry | UnknownEntry)[];
@@ -41,7 +41,8 @@ const diff: CommandBody = {
     try {
       const { session } = opened;
       const ids: (string | null)[] = [];
-      for (const point of points) ids.push(point === "leaf" ? session.leafId : await idOf(session, point));
+      for (const point of points)
+        ids.push(point === "leaf" ? session.leafId : await sessionId(session, point));
       const [a, b] = (await Promise.all(ids.map((id) => sideAt(session, id)))) as [Side, Side];
       const shared = sharedLength(a.entries, b.entries);
       const result = {
@@ -80,12 +81,12 @@ function sharedLength(a: Side["entries"], b: Side["entries"]): number {
 
 /** Messages that only one context has. Two messages are equal if their entries and texts are. */
 function difference(a: Side["context"], b: Side["context"]) {
-  const keyOf = ({ entryId, role, text }: Side["context"][number]) => JSON.stringify([entryId, role, text]);
-  const [inA, inB] = [new Set(a.map(keyOf)), new Set(b.map(keyOf))];
+  const sideKey = ({ entryId, role, text }: Side["context"][number]) => JSON.stringify([entryId, role, text]);
+  const [inA, inB] = [new Set(a.map(sideKey)), new Set(b.map(sideKey))];
   return {
-    a: a.filter((message) => !inB.has(keyOf(message))),
-    b: b.filter((message) => !inA.has(keyOf(message))),
-    same: a.filter((message) => inB.has(keyOf(message))).length,
+    a: a.filter((message) => !inB.has(sideKey(message))),
+    b: b.filter((message) => !inA.has(sideKey(message))),
+    same: a.filter((message) => inB.has(sideKey(message))).length,
   };
 }
 

@@ -19,7 +19,7 @@ import { readOwn } from "../damage.js";
 import { writeNewFile } from "../new-file.js";
 import { type Output, table } from "../output.js";
 import { locate, openNamed, sourceOptions } from "../sources.js";
-import { idOf } from "./show.js";
+import { sessionId } from "./show.js";
 
 const importCommand: CommandBody = {
   description: [
@@ -134,7 +134,7 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
       children,
       now: () => context.now(),
       ...(blobs && { blobs }),
-      ...(at === undefined ? {} : { leafId: await idOf(session, at) }),
+      ...(at === undefined ? {} : { leafId: await sessionId(session, at) }),
       ...(project === undefined ? {} : { cwd: resolve(cwd, project) }),
       ...(model === undefined ? {} : { modelFor: () => model }),
       ...(provider === undefined ? {} : { provider }),

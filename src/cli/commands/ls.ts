@@ -3,7 +3,7 @@
 import { type CommandBody, numberOption, timeOption } from "../command.js";
 import type { FoundSession } from "../named-session.js";
 import { bytesText, table, truncated } from "../output.js";
-import { findSessions, queryOf, sourceOptions } from "../sources.js";
+import { findSessions, parsedQuery, sourceOptions } from "../sources.js";
 import { countTurns } from "../turns.js";
 
 const shownIdLength = 13;
@@ -34,7 +34,7 @@ const ls: CommandBody = {
     const limit = numberOption(parsed, "number", 1) ?? Number.POSITIVE_INFINITY;
     const [dir = parsed.options.dir] = parsed.positionals;
     const here = { ...parsed, options: { ...parsed.options, dir } };
-    const found = (await findSessions(here, context, queryOf(parsed, since))).slice(0, limit);
+    const found = (await findSessions(here, context, parsedQuery(parsed, since))).slice(0, limit);
     const turns = await countTurns(found, context);
     if (out.json) {
       for (const each of found) {
@@ -65,7 +65,7 @@ const ls: CommandBody = {
         modified.slice(0, 16).replace("T", " "),
         String(turns.get(each) ?? ""),
         bytesText(size),
-        truncated(out.clean(projectOf(cwd)), 24),
+        truncated(out.clean(projectByCwd(cwd)), 24),
         out.clean(title ?? ""),
       ];
     });
@@ -88,7 +88,7 @@ function uniqueLength(found: readonly FoundSession[]): number {
   return length;
 }
 
-function projectOf(cwd: string | undefined): string {
+function projectByCwd(cwd: string | undefined): string {
   return cwd?.split(/[/\\]/).filter(Boolean).at(-1) ?? "";
 }
 

@@ -11,7 +11,7 @@ import { writeNewFile } from "../new-file.js";
 import { bytesText, type Output, table } from "../output.js";
 import { openNamed, sourceOptions } from "../sources.js";
 import { targets } from "../targets.js";
-import { idOf } from "./show.js";
+import { sessionId } from "./show.js";
 
 /** A limit of the whole request, and how much of it the request has. */
 interface Headroom {
@@ -49,8 +49,8 @@ const project: CommandBody = {
     try {
       const { session } = opened;
       const given = textOption(parsed, "at");
-      const at = given === undefined ? session.leafId : await idOf(session, given);
-      const model = textOption(parsed, "model") ?? (await modelOf(session, at, target.provider));
+      const at = given === undefined ? session.leafId : await sessionId(session, given);
+      const model = textOption(parsed, "model") ?? (await sessionModel(session, at, target.provider));
       if (model === undefined)
         throw new UsageError(`--model is needed: the session has no model of ${target.provider}`);
       const projection = await projectAt(opened, at, target.make(model), context.signal);
@@ -65,7 +65,8 @@ const project: CommandBody = {
       }
       if (file !== undefined) await writeNewFile(resolve(context.cwd, file), pieces(), context.signal);
       else for (const piece of bodyPieces(projection, { model })) bodyBytes += piece.length;
-      const limits = target.profile === undefined ? [] : headroomOf(projection, target.profile, bodyBytes);
+      const limits =
+        target.profile === undefined ? [] : projectionHeadroom(projection, target.profile, bodyBytes);
       const isFine = projection.losses.length === 0 && limits.every(({ limit, actual }) => actual <= limit);
       const result = {
         target: projection.target,
@@ -99,13 +100,17 @@ async function projectAt(
 }
 
 /** The model in force, if it is one of the provider. */
-async function modelOf(session: Session, at: string | null, provider: string): Promise<string | undefined> {
+async function sessionModel(
+  session: Session,
+  at: string | null,
+  provider: string,
+): Promise<string | undefined> {
   const { model } = await session.turn(at);
   return model?.provider === provider ? model.modelId : undefined;
 }
 
 /** The limits of the whole request, the tightest of each rule. */
-function headroomOf(
+function projectionHeadroom(
   { usage }: Projection<object>,
   { rows }: LimitProfile,
   bodyBytes: number,

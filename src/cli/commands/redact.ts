@@ -13,11 +13,11 @@ import { sessionRedactor } from "../../agents/internal.js";
 import { memoryBlobStore } from "../../blobs/index.js";
 import { encodeValidLine } from "../../log/internal.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
-import { entryTableOf, readSlice } from "../../session/internal.js";
+import { readSlice, treeRows } from "../../session/internal.js";
 import { fileSessionStore } from "../../storage/files/index.js";
 import { type CommandBody, type Parsed, requiredOption, textOptions, UsageError } from "../command.js";
 import { damagedRecords } from "../damage.js";
-import { hintOf } from "../help.js";
+import { readHint } from "../help.js";
 import { writeNewFile } from "../new-file.js";
 import { chunksOfFile } from "../regular-file.js";
 import { locate, sourceOptions } from "../sources.js";
@@ -53,7 +53,7 @@ const redact: CommandBody = {
   async run(parsed, context) {
     const { out, cwd } = context;
     const to = resolve(cwd, requiredOption(parsed, "to"));
-    const rules = secretRedaction(rulesOf(parsed));
+    const rules = secretRedaction(parsedRules(parsed));
     const { open, read } = await locate(parsed.positionals[0] ?? "", parsed, context);
     const source = read === undefined ? await open() : await read({ blobs: memoryBlobStore(), keep: "none" });
     try {
@@ -62,7 +62,7 @@ const redact: CommandBody = {
     } finally {
       if ("session" in source) await source.close();
     }
-    const counts = countsOf(rules);
+    const counts = redactionCounts(rules);
     const damaged = "session" in source ? source.damaged : damagedRecords(source.report);
     if (out.json) await out.value({ file: to, replaced: counts, ...(damaged > 0 && { damaged }) });
     else {
@@ -75,17 +75,17 @@ const redact: CommandBody = {
   },
 };
 
-const countsOf = ({ counts }: SecretRedaction) =>
+const redactionCounts = ({ counts }: SecretRedaction) =>
   Object.fromEntries(Object.entries(counts).sort(([, a], [, b]) => b - a));
 
 /** @throws UsageError for an unknown name or an invalid expression */
-function rulesOf(parsed: Parsed): readonly (RegExp | string | (typeof commonSecrets)[number])[] {
+function parsedRules(parsed: Parsed): readonly (RegExp | string | (typeof commonSecrets)[number])[] {
   const given = textOptions(parsed, "rule").map((rule) => {
     if (ruleNames.includes(rule)) return rule;
     const end = rule.lastIndexOf("/");
     const flags = rule.slice(end + 1);
     if (!rule.startsWith("/") || end < 2 || /[^a-z]/.test(flags)) {
-      const hint = hintOf(rule, ruleNames);
+      const hint = readHint(rule, ruleNames);
       throw new UsageError(
         `--rule: there is no rule ${JSON.stringify(rule)}${hint} An expression is written /…/`,
       );
@@ -113,7 +113,7 @@ function importedSession({ header, leafId, entries }: ImportedSession): SourceSe
 
 /** A session that may be longer than the memory. */
 async function storedSession(session: Session): Promise<SourceSession> {
-  const table = entryTableOf(await session.tree());
+  const table = treeRows(await session.tree());
   const ids = Array.from({ length: table.size }, (_, row) => table.id(row));
   async function* entries() {
     for (let at = 0; at < ids.length; ) {

@@ -5,7 +5,7 @@ import { clockSlack } from "../../session/internal.js";
 import { type CommandBody, numberOption, textOption, timeOption, UsageError } from "../command.js";
 import { truncated } from "../output.js";
 import { searchFound } from "../search-sessions.js";
-import { findSessions, queryOf, sourceOptions } from "../sources.js";
+import { findSessions, parsedQuery, sourceOptions } from "../sources.js";
 
 /** As in a store's search. */
 const defaultLimit = 100;
@@ -69,7 +69,7 @@ const search: CommandBody = {
     const branch = textOption(parsed, "branch") === "all" ? "all" : "path";
     // The time of a file may be that of another clock.
     const modified = since && new Date(since.getTime() - clockSlack);
-    const sessions = await findSessions(parsed, context, queryOf(parsed, modified));
+    const sessions = await findSessions(parsed, context, parsedQuery(parsed, modified));
     const query = {
       ...({ text, branch, limit: given ?? defaultLimit + 1, signal: context.signal } as const),
       ...(role !== undefined && { role }),

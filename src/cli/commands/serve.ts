@@ -10,8 +10,8 @@ import { readViewerTemplate } from "../../viewer/node/internal.js";
 import { type CommandBody, numberOption, UsageError } from "../command.js";
 import { LiveSession } from "../live-session.js";
 import type { FoundSession, NamedSession } from "../named-session.js";
-import { blobStoreOf, locate, sourceOptions } from "../sources.js";
-import { newestOf, readNewest, readViewed, type Viewed } from "../viewed.js";
+import { blobStoreByPath, locate, sourceOptions } from "../sources.js";
+import { newestSession, readNewest, readViewed, type Viewed } from "../viewed.js";
 
 const pollMs = 500;
 const maxPort = 65_535;
@@ -45,9 +45,10 @@ const serve: CommandBody = {
     });
     const screen = async (): Promise<Screen> => {
       const newest = named.read === undefined ? await readNewest(named.path) : undefined;
-      if (newest !== undefined) return { source: newest, blobs: blobStoreOf(named.path, parsed, context) };
+      if (newest !== undefined)
+        return { source: newest, blobs: blobStoreByPath(named.path, parsed, context) };
       const { source, blobs } = await live.read();
-      return { source: (await newestOf(source)) ?? source, blobs };
+      return { source: (await newestSession(source)) ?? source, blobs };
     };
     // A session that cannot be read is an error of the command.
     await screen();

@@ -41,10 +41,14 @@ const show: CommandBody = {
     try {
       const { session } = opened;
       const entryId = textOption(parsed, "entry");
-      if (entryId !== undefined) await showEntry(session, await idOf(session, entryId), context.out);
+      if (entryId !== undefined) await showEntry(session, await sessionId(session, entryId), context.out);
       else if (turn !== undefined) await showTurn(session, turn, context.out);
       else if (parsed.options.context === true)
-        await showContext(opened, at === undefined ? session.leafId : await idOf(session, at), context.out);
+        await showContext(
+          opened,
+          at === undefined ? session.leafId : await sessionId(session, at),
+          context.out,
+        );
       else await showTree(session, context);
       return 0;
     } finally {
@@ -57,7 +61,7 @@ const show: CommandBody = {
  * The entry that an id or a unique start of one names.
  * @throws SessileError ENTRY_NOT_FOUND
  */
-export async function idOf(session: Session, name: string): Promise<string> {
+export async function sessionId(session: Session, name: string): Promise<string> {
   const tree = await session.tree();
   if (tree.has(name)) return name;
   const matches: string[] = [];
@@ -114,12 +118,12 @@ async function showTree(session: Session, { out, signal }: CommandContext): Prom
       Math.max(10, Math.min(out.columns, 200) - start.length - words.length - 2),
     );
     await out.line(
-      `${out.style("dim", start)}${out.style(colorOf(kind), words)}${rest === "" ? "" : `: ${rest}`}`,
+      `${out.style("dim", start)}${out.style(kindColor(kind), words)}${rest === "" ? "" : `: ${rest}`}`,
     );
   }
 }
 
-function colorOf(kind: string): Parameters<Output["style"]>[0] {
+function kindColor(kind: string): Parameters<Output["style"]>[0] {
   if (kind === "user") return "green";
   if (kind === "assistant") return "cyan";
   if (kind === "compaction" || kind === "branch summary") return "magenta";

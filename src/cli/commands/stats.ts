@@ -3,7 +3,7 @@
 import { isAbsolute, relative, resolve } from "node:path";
 import { type FileRecord, fileLedger } from "../../compaction/index.js";
 import { estimateMessageTokens } from "../../content/estimate/index.js";
-import { type ContextMessage, contextOf } from "../../content/index.js";
+import { type ContextMessage, contextFrom } from "../../content/index.js";
 import type { CostOptions, ModelPrice } from "../../providers/cost/index.js";
 import type { Session } from "../../session/index.js";
 import { type CommandBody, type CommandContext, textOption, textOptions, UsageError } from "../command.js";
@@ -67,7 +67,7 @@ const stats: CommandBody = {
   async run(parsed, context) {
     const { out, signal } = context;
     const by = groupings.filter((each) => textOptions(parsed, "by").includes(each));
-    const prices = await pricesOf(textOption(parsed, "prices"), context);
+    const prices = await filePrices(textOption(parsed, "prices"), context);
     const named = await locateAll(parsed.positionals, parsed, context);
     const sums: Sums = {
       ...{ sessions: 0, damaged: 0, turns: 0, toolCalls: 0, failures: 0, compactions: 0 },
@@ -81,19 +81,19 @@ const stats: CommandBody = {
       if (opened === undefined) continue;
       try {
         await add(opened, sums, seen);
-        if (named.length === 1) sums.branch = await branchOf(opened);
+        if (named.length === 1) sums.branch = await sessionBranch(opened);
       } finally {
         await opened.close();
       }
     }
-    if (out.json) await out.value(resultOf(sums, by));
+    if (out.json) await out.value(sumsResult(sums, by));
     else await print(sums, out);
     return 0;
   },
 };
 
 /** @throws UsageError for a file without a list */
-async function pricesOf(file: string | undefined, { cwd, signal }: CommandContext): Promise<CostOptions> {
+async function filePrices(file: string | undefined, { cwd, signal }: CommandContext): Promise<CostOptions> {
   if (file === undefined) return {};
   const text = new TextDecoder().decode(await readRegular(resolve(cwd, file), signal));
   const prices: unknown = JSON.parse(text);
@@ -130,7 +130,7 @@ async function addMessages(session: Session, sums: Sums, seen: Set<string>): Pro
 }
 
 /** The branch of the leaf: cache hits by turn, the context, the files. */
-async function branchOf({ session, children }: OpenedSession): Promise<Branch> {
+async function sessionBranch({ session, children }: OpenedSession): Promise<Branch> {
   const hits: { turn: number; prompt: number; cached: number }[] = [];
   for (const entry of await session.path()) {
     if (entry.type !== "message") continue;
@@ -144,12 +144,12 @@ async function branchOf({ session, children }: OpenedSession): Promise<Branch> {
   }
   const context = new Map<string, number>();
   for (const { message } of (await session.context()).items) {
-    for (const [kind, part] of partsOf(message))
+    for (const [kind, part] of messageParts(message))
       context.set(kind, (context.get(kind) ?? 0) + estimateMessageTokens(part));
   }
   const files = new Map<string, Branch["files"][number]>();
   for (const each of [session, ...children]) {
-    for (const { path: own, operations, gone } of await filesOf(each)) {
+    for (const { path: own, operations, gone } of await sessionFiles(each)) {
       const path = pathIn(session.header.cwd, resolve(each.header.cwd, own));
       const before = files.get(path)?.operations ?? [];
       const all = [...new Set([...before, ...operations])];
@@ -160,10 +160,10 @@ async function branchOf({ session, children }: OpenedSession): Promise<Branch> {
 }
 
 /** The files of the whole branch, also those of messages that a compaction replaced. */
-async function filesOf(session: Session): Promise<readonly FileRecord[]> {
+async function sessionFiles(session: Session): Promise<readonly FileRecord[]> {
   const messages: ContextMessage[] = [];
   for (const entry of await session.path()) if (entry.type === "message") messages.push(entry.message);
-  return fileLedger(contextOf(messages), { cwd: session.header.cwd }).files;
+  return fileLedger(contextFrom(messages), { cwd: session.header.cwd }).files;
 }
 
 function pathIn(cwd: string, path: string): string {
@@ -172,7 +172,7 @@ function pathIn(cwd: string, path: string): string {
 }
 
 /** The kinds of content of a message: its text, and each of its other blocks. */
-function* partsOf(message: ContextMessage): Generator<readonly [string, ContextMessage]> {
+function* messageParts(message: ContextMessage): Generator<readonly [string, ContextMessage]> {
   const own =
     message.role === "toolResult" ? `result of ${message.toolName}` : (names[message.role] ?? message.role);
   if (!("content" in message) || typeof message.content === "string") {
@@ -194,7 +194,7 @@ const names: Readonly<Record<string, string>> = {
   resource: "attachment",
 };
 
-function resultOf({ spending, branch, compactions, ...rest }: Sums, by: readonly Grouping[]) {
+function sumsResult({ spending, branch, compactions, ...rest }: Sums, by: readonly Grouping[]) {
   const { calls, total: tokens, cost, unpriced } = spending.summaries;
   return {
     ...rest,
@@ -233,9 +233,9 @@ async function print(sums: Sums, out: Output): Promise<void> {
     `${sessions} sessions, ${turns} turns, ${toolCalls} tool calls (${failures} failed), ${compactions} compactions`,
     "",
   );
-  const titleOf = (group: Group) =>
+  const groupTitle = (group: Group) =>
     out.clean([group.day, group.model, group.project].filter(Boolean).join("  "));
-  const rows = [...groups.map((group) => cells(titleOf(group), group)), cells("all", all)];
+  const rows = [...groups.map((group) => cells(groupTitle(group), group)), cells("all", all)];
   const [head = "", ...lines] = table(columns, rows, out.columns);
   await out.line(out.style("dim", head), ...lines);
   if (pricesAsOf !== undefined) await out.line(`prices as of ${pricesAsOf}`);

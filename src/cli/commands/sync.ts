@@ -22,7 +22,7 @@ const erasuresOption = {
   description: "Erase what the other copy erased, or only report it. Default: report.",
 } as const;
 
-function erasuresOf(parsed: Parsed): ErasureOptions {
+function parsedErasures(parsed: Parsed): ErasureOptions {
   const erasures = textOption(parsed, "erasures") ?? "report";
   if (erasures === "apply" || erasures === "report") return { erasures };
   throw new UsageError(`--erasures: expected apply or report, got ${JSON.stringify(erasures)}`);
@@ -54,9 +54,9 @@ const merge: CommandBody = {
     const [a = "", b = ""] = parsed.positionals;
     const origin = base === undefined ? undefined : await read(base);
     const copies = [await read(a), await read(b)] as const;
-    const merged = await mergeSessions(origin, ...copies, erasuresOf(parsed));
+    const merged = await mergeSessions(origin, ...copies, parsedErasures(parsed));
     const { bytes, added, differing, conflicts: states } = merged;
-    const conflicts = conflictsOf(differing, origin, copies);
+    const conflicts = conflictLines(differing, origin, copies);
     await (parsed.options.force === true ? replaceFile : writeNewFile)(to, bytes, signal);
     if (out.json) await out.value({ file: to, bytes: bytes.length, added, differing, conflicts, states });
     else {
@@ -73,7 +73,7 @@ const merge: CommandBody = {
 };
 
 /** The entries of which neither copy has the line of the base. */
-function conflictsOf(
+function conflictLines(
   differing: readonly string[],
   base: Uint8Array | undefined,
   copies: readonly Uint8Array[],
@@ -132,7 +132,7 @@ const sync: CommandBody = {
     const isOneWay = parsed.options["one-way"] === true;
     const report = isOneWay
       ? await copySessions(from, to, options)
-      : await syncSessions(from, to, { ...options, ...erasuresOf(parsed) });
+      : await syncSessions(from, to, { ...options, ...parsedErasures(parsed) });
     const {
       differing = [],
       collisions = [],

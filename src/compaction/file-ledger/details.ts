@@ -1,7 +1,7 @@
 /** A file ledger as data: in the `details` of a summary, and as text in its footer. */
 import { integerOption } from "../../core/arguments.js";
 import { isRecord } from "../../core/shape.js";
-import { sha256Of } from "./operations.js";
+import { readSha256 } from "./operations.js";
 import type { PathKey, Paths } from "./paths.js";
 
 /** An action on a file. */
@@ -84,9 +84,9 @@ export interface StoredStep {
 /** Reads details of any shape: the records, and the files that only pi's lists name. Never throws. */
 export function storedStep(details: unknown, paths: Paths): StoredStep {
   if (!isRecord(details)) return { records: [], listed: [] };
-  const records = listOf(details.files).flatMap((value) => {
-    const record = recordOf(value, paths);
-    const key = record && paths.keyOf(record.path);
+  const records = readList(details.files).flatMap((value) => {
+    const record = readRecord(value, paths);
+    const key = record && paths.keyByPath(record.path);
     return record && key ? [{ key, record }] : [];
   });
   const known = new Set<string>();
@@ -96,8 +96,8 @@ export function storedStep(details: unknown, paths: Paths): StoredStep {
     if (!isOnlyRead(record)) changed.add(key.full);
   }
   const listed = (value: unknown, action: FileAction, except: Set<string>) =>
-    listOf(value).flatMap((path) => {
-      const key = typeof path === "string" ? paths.keyOf(path) : undefined;
+    readList(value).flatMap((path) => {
+      const key = typeof path === "string" ? paths.keyByPath(path) : undefined;
       return key === undefined || except.has(key.full) ? [] : [{ key, action }];
     });
   return {
@@ -109,19 +109,19 @@ export function storedStep(details: unknown, paths: Paths): StoredStep {
   };
 }
 
-function recordOf(value: unknown, paths: Paths): FileRecord | undefined {
+function readRecord(value: unknown, paths: Paths): FileRecord | undefined {
   if (!isRecord(value)) return undefined;
-  const pathOf = (path: unknown) => (typeof path === "string" ? paths.keyOf(path)?.path : undefined);
-  const operations = listOf(value.operations).filter((each): each is FileAction =>
+  const checkedPath = (path: unknown) => (typeof path === "string" ? paths.keyByPath(path)?.path : undefined);
+  const operations = readList(value.operations).filter((each): each is FileAction =>
     fileActions.includes(each),
   );
-  const path = pathOf(value.path);
+  const path = checkedPath(value.path);
   if (path === undefined || operations.length === 0) return undefined;
   const gone = value.gone === true;
   const unconfirmed = value.unconfirmed === true;
-  const contentSha256 = gone || unconfirmed ? undefined : sha256Of(value.contentSha256);
-  const movedTo = gone ? pathOf(value.movedTo) : undefined;
-  const movedFrom = gone ? undefined : pathOf(value.movedFrom);
+  const contentSha256 = gone || unconfirmed ? undefined : readSha256(value.contentSha256);
+  const movedTo = gone ? checkedPath(value.movedTo) : undefined;
+  const movedFrom = gone ? undefined : checkedPath(value.movedFrom);
   const step = Number.isSafeInteger(value.step) ? Math.max(0, value.step as number) : 0;
   return {
     path,
@@ -135,7 +135,7 @@ function recordOf(value: unknown, paths: Paths): FileRecord | undefined {
   };
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function readList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 

@@ -36,7 +36,7 @@ export interface FileLedgerOptions {
  * ```ts
  * const call = { type: "toolCall", id: "c1", name: "save", arguments: { target: "src/a.ts" } } as const;
  * const asked = assistantMessage({ provider: "p", model: "m" }, call);
- * const ledger = fileLedger(contextOf([asked, toolResult(call, "saved")]), {
+ * const ledger = fileLedger(contextFrom([asked, toolResult(call, "saved")]), {
  *   cwd: "/repo",
  *   tools: { save: { operation: "write", path: "target" } },
  * });
@@ -82,7 +82,7 @@ type Draft = { -readonly [K in Exclude<keyof FileRecord, "path" | "operations">]
   step: number;
 };
 
-const actionOf = {
+const readAction = {
   read: "read",
   create: "created",
   modify: "modified",
@@ -140,7 +140,7 @@ class LedgerBuilder {
     const gone = this.#drafts[at]?.gone === true;
     const resolved = operation === "write" ? (gone ? "create" : "modify") : operation;
     if (!confirmed) {
-      this.#unconfirmed(at, actionOf[resolved]);
+      this.#unconfirmed(at, readAction[resolved]);
       if (to !== undefined) this.#unconfirmed(this.#at(to), "moved");
     } else if (resolved === "delete") {
       this.#remove(at, "deleted");
@@ -152,7 +152,7 @@ class LedgerBuilder {
       draft.movedFrom = key.path;
       this.#doubtBelow(target);
     } else {
-      const draft = this.#present(at, actionOf[resolved], contentSha256);
+      const draft = this.#present(at, readAction[resolved], contentSha256);
       if (resolved === "create" && draft.movedFrom !== undefined) delete draft.movedFrom;
     }
   }

@@ -89,7 +89,7 @@ export interface OperationStep {
 const sha256 = /^[0-9a-f]{64}$/i;
 
 /** A SHA-256 in lower case; undefined for any other value. */
-export function sha256Of(value: unknown): string | undefined {
+export function readSha256(value: unknown): string | undefined {
   return typeof value === "string" && sha256.test(value) ? value.toLowerCase() : undefined;
 }
 
@@ -131,16 +131,16 @@ function ownSteps(
   paths: Paths,
 ): readonly OperationStep[] {
   const call = unwrapped(made);
-  const tool = toolOf(tools, call);
+  const tool = readTool(tools, call);
   if (tool === undefined) return [];
   const operations = typeof tool === "function" ? tool(call, result) : operationsOfRow(tool, call, result);
-  const recorded = operations.length === 1 ? sha256Of(detail(result, "contentSha256")) : undefined;
+  const recorded = operations.length === 1 ? readSha256(detail(result, "contentSha256")) : undefined;
   const steps: OperationStep[] = [];
   for (const { operation, path, to, contentSha256 } of operations) {
-    const key = paths.keyOf(path);
-    const target = to === undefined || operation !== "move" ? undefined : paths.keyOf(to);
+    const key = paths.keyByPath(path);
+    const target = to === undefined || operation !== "move" ? undefined : paths.keyByPath(to);
     if (key === undefined || (operation === "move" && target === undefined)) continue;
-    const content = sha256Of(contentSha256) ?? recorded;
+    const content = readSha256(contentSha256) ?? recorded;
     steps.push({ operation, key, to: target, contentSha256: content, confirmed });
   }
   return steps;
@@ -160,7 +160,7 @@ const remote = ["owner", "repo", "repository", "project_id", "bucket"];
  * of a server only names that speak of files count: `mcp__mail__delete` deletes no file. Servers are separated
  * by `__`, `_`, `-`, `/`, `:` or a dot.
  */
-function toolOf(
+function readTool(
   tools: FileToolTable,
   { name, arguments: args }: ToolCall,
 ): FileToolTable[string] | undefined {
@@ -186,7 +186,7 @@ const speaksOfFiles = /file|text_editor|str_replace/;
 /** A call of a server's tool that is an argument of another tool, as Cline, Roo and Antigravity make them. */
 function unwrapped(call: ToolCall): ToolCall {
   if (call.name !== "use_mcp_tool" && call.name !== "call_mcp_tool") return call;
-  const [tool] = textsOf(call.arguments, ["tool_name", "toolName", "ToolName"]);
+  const [tool] = readTexts(call.arguments, ["tool_name", "toolName", "ToolName"]);
   if (tool === undefined || !isRecord(call.arguments)) return call;
   const given = call.arguments.arguments ?? call.arguments.Arguments;
   return {
@@ -201,11 +201,11 @@ function operationsOfRow(
   { arguments: args }: ToolCall,
   result: ToolResultMessage | undefined,
 ): readonly FileOperation[] {
-  const sources = textsOf(args, row.path);
+  const sources = readTexts(args, row.path);
   const created = row.operation === "write" && detail(result, "created") === true;
   const operation = created ? "create" : row.operation;
   if (operation !== "move") return sources.map((path) => ({ operation, path }));
-  const [to] = row.to === undefined ? [] : textsOf(args, row.to);
+  const [to] = row.to === undefined ? [] : readTexts(args, row.to);
   if (to === undefined) return [];
   return sources.map((path) => ({
     operation,
@@ -215,7 +215,7 @@ function operationsOfRow(
 }
 
 /** The texts of the first of these arguments that has any. Arguments that are a text or a list count alone. */
-export function textsOf(args: unknown, names: string | readonly string[]): readonly string[] {
+export function readTexts(args: unknown, names: string | readonly string[]): readonly string[] {
   if (Array.isArray(args)) return textsIn(args);
   if (!isRecord(args)) return [];
   for (const name of typeof names === "string" ? [names] : names) {

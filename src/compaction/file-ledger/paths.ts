@@ -28,7 +28,7 @@ export interface Paths {
    * The key of a path; undefined if it is invalid: empty, with a NUL, or longer than 4096 characters. Never
    * throws.
    */
-  keyOf(path: string): PathKey | undefined;
+  keyByPath(path: string): PathKey | undefined;
   /** The key with this `full`; undefined if its path would be too long. */
   keyOfFull(full: string): PathKey | undefined;
 }
@@ -47,7 +47,7 @@ const share = /^\/\/([^/]{1,255})\/{1,255}([^/]{1,255})/;
 export function pathsFrom(cwd?: string): Paths {
   const base = cwd === undefined ? undefined : parseDirectory(cwd);
   // The start of `full` of a path inside the working directory.
-  const inside = base === undefined ? "\0" : `${fullOf(base)}\0`;
+  const inside = base === undefined ? "\0" : `${fullPath(base)}\0`;
   /** A session repeats the same paths. */
   const cache = new Map<string, PathKey | undefined>();
 
@@ -73,14 +73,14 @@ export function pathsFrom(cwd?: string): Paths {
     if (plain === "" || plain.includes("\0")) return undefined;
     const parsed = parse(plain, base);
     if (parsed.root !== "" || base === undefined) {
-      return keyOfFull(fullOf({ root: parsed.root, names: resolved(parsed.names, parsed.root === "") }));
+      return keyOfFull(fullPath({ root: parsed.root, names: resolved(parsed.names, parsed.root === "") }));
     }
-    return keyOfFull(fullOf({ root: base.root, names: resolved([...base.names, ...parsed.names], false) }));
+    return keyOfFull(fullPath({ root: base.root, names: resolved([...base.names, ...parsed.names], false) }));
   }
 
   return {
     keyOfFull,
-    keyOf(path) {
+    keyByPath(path) {
       if (path === "" || path.length > maxPathCharacters) return undefined;
       let key = cache.get(path);
       if (key === undefined && !cache.has(path)) {
@@ -92,7 +92,7 @@ export function pathsFrom(cwd?: string): Paths {
   };
 }
 
-function fullOf({ root, names }: Parsed): string {
+function fullPath({ root, names }: Parsed): string {
   return [root, ...names].join("\0");
 }
 

@@ -3,7 +3,7 @@
 import type { ToolCall } from "../../content/index.js";
 import { isRecord } from "../../core/shape.js";
 import type { FileOperation, FileToolReader, FileToolRow, FileToolTable } from "./operations.js";
-import { operationsOfPatch, textsOf } from "./operations.js";
+import { operationsOfPatch, readTexts } from "./operations.js";
 
 /** The names of a path: pi has `path`, Claude Code and Gemini CLI `file_path`, opencode and VS Code `filePath`. */
 const path = [
@@ -41,16 +41,17 @@ const patchTypes = new Map<unknown, FileOperation["operation"]>([
 const patched: FileToolReader = ({ arguments: args }) => {
   if (isRecord(args) && isRecord(args.operation)) {
     const operation = patchTypes.get(args.operation.type);
-    const [file] = textsOf(args.operation, "path");
+    const [file] = readTexts(args.operation, "path");
     return operation === undefined || file === undefined ? [] : [{ operation, path: file }];
   }
-  const [patch] = typeof args === "string" ? [args] : textsOf(args, ["input", "patch", "patchText", "text"]);
+  const [patch] =
+    typeof args === "string" ? [args] : readTexts(args, ["input", "patch", "patchText", "text"]);
   return patch === undefined ? [] : operationsOfPatch(patch);
 };
 
 /** Several paths, some of which may be patterns: those of Gemini CLI's `read_many_files`. */
 const readMany: FileToolReader = ({ arguments: args }) =>
-  textsOf(args, ["include", ...paths])
+  readTexts(args, ["include", ...paths])
     .filter((each) => !/[*?{]/.test(each))
     .map((file) => ({ operation: "read", path: file }));
 
@@ -59,7 +60,7 @@ const patchedByShell: FileToolReader = ({ arguments: args }) => {
   // OpenAI's own shells have it in an action.
   const given = isRecord(args) && isRecord(args.action) ? args.action : args;
   const commands = typeof given === "string" ? [given] : commandTexts(given);
-  const directory = isRecord(args) ? textsOf(args, ["workdir", "cwd"])[0] : undefined;
+  const directory = isRecord(args) ? readTexts(args, ["workdir", "cwd"])[0] : undefined;
   return commands.flatMap((command) => patchesIn(command, directory));
 };
 
@@ -67,10 +68,10 @@ const patchedByShell: FileToolReader = ({ arguments: args }) => {
 function commandTexts(args: unknown): readonly string[] {
   if (!isRecord(args)) return [];
   const { commands } = args;
-  if (!Array.isArray(commands)) return [textsOf(args, ["command", "cmd", "commands", "input"]).join("\n")];
+  if (!Array.isArray(commands)) return [readTexts(args, ["command", "cmd", "commands", "input"]).join("\n")];
   return commands.map((each: unknown) =>
     isRecord(each)
-      ? [...textsOf(each, "command"), ...textsOf(each, "args")].join("\n")
+      ? [...readTexts(each, "command"), ...readTexts(each, "args")].join("\n")
       : typeof each === "string"
         ? each
         : "",
@@ -117,8 +118,8 @@ const commands = new Map<string | undefined, FileOperation["operation"]>([
 
 /** Anthropic's text editor: one tool whose `command` is the operation. goose's has `write`. */
 const edited: FileToolReader = ({ arguments: args }: ToolCall) => {
-  const operation = commands.get(textsOf(args, "command")[0]);
-  const [file] = textsOf(args, "path");
+  const operation = commands.get(readTexts(args, "command")[0]);
+  const [file] = readTexts(args, "path");
   return operation === undefined || file === undefined ? [] : [{ operation, path: file }];
 };
 
@@ -126,11 +127,11 @@ const edited: FileToolReader = ({ arguments: args }: ToolCall) => {
 const editedUnlessDry: FileToolReader = ({ arguments: args }) =>
   isRecord(args) && args.dryRun === true
     ? []
-    : textsOf(args, path).map((file) => ({ operation: "modify", path: file }));
+    : readTexts(args, path).map((file) => ({ operation: "modify", path: file }));
 
 /** Edits of several files in one call, each with its path. */
 const replaced: FileToolReader = ({ arguments: args }) =>
-  textsOf(args, "replacements").map((file) => ({ operation: "modify", path: file }));
+  readTexts(args, "replacements").map((file) => ({ operation: "modify", path: file }));
 
 /** The tools of known agents by name, as {@link FileToolTable} lists them. */
 export const fileTools: FileToolTable = {

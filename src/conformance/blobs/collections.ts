@@ -14,7 +14,7 @@ async function after(days: number, store: BlobStore, ...refs: readonly BlobRef[]
   return collectGarbage(store, { marks: [mark(...refs)], now: () => now });
 }
 
-async function trashOf(store: BlobStore): Promise<readonly BlobRef[]> {
+async function storeTrash(store: BlobStore): Promise<readonly BlobRef[]> {
   return (await collect(store.backend.trash.list())).map(({ ref }) => ref).sort();
 }
 
@@ -38,13 +38,13 @@ export const collectionCases = [
         "after it",
       );
       equal(await refsIn(await open()), [named.ref], "blobs after the first collection");
-      equal(await trashOf(store), [garbage.ref], "the trash after it");
+      equal(await storeTrash(store), [garbage.ref], "the trash after it");
       const second = await after(13, store, named.ref);
       equal([second.waiting.bytes, second.deleted.bytes], [300_000, 0], "within the second grace");
       const third = await after(15, store, named.ref);
       equal(third.deleted, { count: 1, bytes: 300_000 }, "after the second grace");
       equal(await store.get(garbage.ref), undefined, "get of what was deleted");
-      equal(await trashOf(store), [], "the trash in the end");
+      equal(await storeTrash(store), [], "the trash in the end");
       sameBytes(await store.get(named.ref), noise(1000), "the blob that is named");
     },
   ),
@@ -69,7 +69,7 @@ export const collectionCases = [
       equal(await refsIn(store), [ref], `blobs within a new grace after ${way}`);
       sameBytes(await store.get(ref), noise(10), `bytes after ${way}`);
       await store.delete(ref);
-      equal(await trashOf(store), [], "the trash after it was deleted");
+      equal(await storeTrash(store), [], "the trash after it was deleted");
     }
   }),
 
@@ -78,7 +78,7 @@ export const collectionCases = [
     const { ref } = await store.put(noise(10));
     await after(15, store);
     equal(await store.delete(ref), true, "whether it was there");
-    equal(await trashOf(store), [], "the trash");
+    equal(await storeTrash(store), [], "the trash");
     equal(await store.get(ref), undefined, "get");
   }),
 
@@ -91,7 +91,7 @@ export const collectionCases = [
       await renewed(seen, () => (renew === "put" ? other.put(noise(10)) : other.touch(seen.ref)));
       equal(await trash.take(seen), false, `whether it was taken after a ${renew}`);
       equal(await refsIn(store), [seen.ref], "blobs");
-      equal(await trashOf(store), [], "the trash");
+      equal(await storeTrash(store), [], "the trash");
     }
     const [seen] = await collect(store.list());
     equal(seen && (await trash.take(seen)), true, "whether what was not touched was taken");
@@ -191,7 +191,7 @@ export const collectionCases = [
         "roots of the reasons",
       );
       equal(await refsIn(store), [ref], "blobs");
-      equal(await trashOf(store), [], "the trash");
+      equal(await storeTrash(store), [], "the trash");
     },
   ),
 
@@ -206,7 +206,7 @@ export const collectionCases = [
     const marks = [mark(kept.ref, absent), { root: "pins", refs: [kept.ref], complete: true }];
     const dry = await collectGarbage(store, { marks, now: () => now, dryRun: true });
     equal(await refsIn(store), [kept.ref, garbage.ref].sort(), "blobs after the dry run");
-    equal(await trashOf(store), [old.ref], "the trash after the dry run");
+    equal(await storeTrash(store), [old.ref], "the trash after the dry run");
     equal(dry.trashed.bytes + dry.deleted.bytes, 60, "bytes that would go");
     const real = await collectGarbage(store, { marks, now: () => now });
     equal({ ...dry, dryRun: false }, real, "the report of the run after it");
@@ -225,7 +225,7 @@ export const collectionCases = [
     await store.put(noise(10));
     await after(100, store);
     await after(200, store);
-    equal([await refsIn(store), await trashOf(store)], [[], []], "blobs and trash of the one");
-    equal([await refsIn(other), await trashOf(other)], [[ref], []], "blobs and trash of the other");
+    equal([await refsIn(store), await storeTrash(store)], [[], []], "blobs and trash of the one");
+    equal([await refsIn(other), await storeTrash(other)], [[ref], []], "blobs and trash of the other");
   }),
 ];

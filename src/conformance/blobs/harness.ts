@@ -104,7 +104,7 @@ export async function renewed(
 }
 
 /** Resolves with the error of an act. Fails if the act resolves. */
-export async function errorOf(act: () => Promise<unknown>, what: string): Promise<unknown> {
+export async function readError(act: () => Promise<unknown>, what: string): Promise<unknown> {
   try {
     await act();
   } catch (error) {

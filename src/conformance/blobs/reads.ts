@@ -1,7 +1,7 @@
 /** Reads. */
 
 import { type BlobStat, digest } from "../../blobs/index.js";
-import { partsOf } from "../../blobs/internal.js";
+import { partsByRef } from "../../blobs/internal.js";
 import type { BlobRef } from "../../content/index.js";
 import { concatBytes } from "../../core/bytes.js";
 import { equal, refuses, rejects } from "../../core/expect.js";
@@ -104,7 +104,7 @@ export const readCases = [
     const store = await open();
     const bytes = noise(10);
     const { ref } = await store.put(bytes);
-    const { algorithm, hex } = partsOf(ref);
+    const { algorithm, hex } = partsByRef(ref);
     const other = `${algorithm === "sha256" ? "blake3" : "sha256"}:${hex}` as BlobRef;
     equal(
       [await store.get(other), await store.stat(other)],
@@ -204,7 +204,7 @@ export const readCases = [
         const bytes = noise(size, 4);
         const { ref } = await store.put(bytes);
         const wrong = change(bytes);
-        const actual = digest(wrong, partsOf(ref).algorithm);
+        const actual = digest(wrong, partsByRef(ref).algorithm);
         await fixture.damage(ref, wrong);
         const details = await rejects(() => store.get(ref), "BLOB_CORRUPT", `get of what is ${fault}`);
         const { quarantined: _, ...rest } = details as { readonly quarantined?: string };
@@ -280,7 +280,7 @@ export const readCases = [
     if (fixture.damage === undefined) return { skipped: "the fixture cannot damage what is stored" };
     await fixture.damage(bad.ref, noise(300_000, 3));
     const [one, ...others] = (await store.verify()).corrupt;
-    const actual = digest(noise(300_000, 3), partsOf(bad.ref).algorithm);
+    const actual = digest(noise(300_000, 3), partsByRef(bad.ref).algorithm);
     equal([one?.ref, one?.actual, others.length], [bad.ref, actual, 0], "the corrupt blob");
     equal(await store.get(good.ref).then((bytes) => bytes?.length), 1000, "bytes of the other");
     return undefined;

@@ -1,7 +1,7 @@
 /** Puts and reads that end early: failed sources, aborts, abandoned streams. */
 
 import { equal, refuses, within } from "../../core/expect.js";
-import { blobCase, errorOf, inChunks, noise, refsIn } from "./harness.js";
+import { blobCase, inChunks, noise, readError, refsIn } from "./harness.js";
 
 export const streamCases = [
   blobCase("a source that fails leaves nothing, and its error comes out", async ({ open }) => {
@@ -13,7 +13,7 @@ export const streamCases = [
         throw broken;
       };
       equal(
-        (await errorOf(() => store.put(source()), "put")) === broken,
+        (await readError(() => store.put(source()), "put")) === broken,
         true,
         "whether it is the source's error",
       );

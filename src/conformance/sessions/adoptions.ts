@@ -16,14 +16,14 @@ function said(number: number, parent: number | null): SessionEntry {
   const message = { ...userMessage(`text ${number}`), timestamp: Date.parse(timestamp) };
   return {
     type: "message",
-    id: idOf(number),
-    parentId: parent === null ? null : idOf(parent),
+    id: readId(number),
+    parentId: parent === null ? null : readId(parent),
     timestamp,
     message,
   };
 }
 
-function idOf(number: number): string {
+function readId(number: number): string {
   return `a${String(number).padStart(7, "0")}`;
 }
 
@@ -31,14 +31,14 @@ function idOf(number: number): string {
 const branched: AdoptableSession = {
   header,
   entries: [said(1, null), said(2, 1), said(3, 2), said(4, 1), said(5, 4)],
-  leafId: idOf(3),
+  leafId: readId(3),
 };
 
 /** A session with one more entry after its leaf, as an import of a file that has grown. */
 const grown: AdoptableSession = {
   ...branched,
   entries: [...branched.entries, said(6, 3)],
-  leafId: idOf(6),
+  leafId: readId(6),
 };
 
 export const adoptionCases = [
@@ -54,11 +54,11 @@ export const adoptionCases = [
     equal(session.header.timestamp, header.timestamp, "the time in the header");
     const expected = [1, 2, 3, 4, 5].map((number) => branched.entries[number - 1]);
     for (const [at, entry] of expected.entries()) {
-      equal(await session.entry(idOf(at + 1)), entry, `entry ${at + 1}`);
+      equal(await session.entry(readId(at + 1)), entry, `entry ${at + 1}`);
     }
     const back = await harness.readBack("adopted");
     equal(back.entries.slice(0, 3), expected.slice(0, 3), "entries of another handle");
-    equal([back.leafId, back.codes], [idOf(3), []], "leaf and diagnostics of another handle");
+    equal([back.leafId, back.codes], [readId(3), []], "leaf and diagnostics of another handle");
     equal(await textsInContext(session), ["text 1", "text 2", "text 3"], "context");
     const [row] = await collect(store.list());
     equal([row?.id, row?.created, row?.cwd], ["adopted", header.timestamp, cwd], "the row of a list");
@@ -75,11 +75,11 @@ export const adoptionCases = [
       Partial<AdoptableSession>,
       "INVALID_ENTRY" | "DUPLICATE_ID" | "ENTRY_NOT_FOUND",
     ])[] = [
-      ["an invalid entry", { entries: [first, wrong], leafId: idOf(1) }, "INVALID_ENTRY"],
-      ["an id twice", { entries: [first, second, said(1, 2)], leafId: idOf(1) }, "DUPLICATE_ID"],
-      ["an unknown parent", { entries: [first, said(2, 9)], leafId: idOf(1) }, "ENTRY_NOT_FOUND"],
-      ["a parent behind its child", { entries: [second, first], leafId: idOf(1) }, "ENTRY_NOT_FOUND"],
-      ["an unknown leaf", { leafId: idOf(9) }, "ENTRY_NOT_FOUND"],
+      ["an invalid entry", { entries: [first, wrong], leafId: readId(1) }, "INVALID_ENTRY"],
+      ["an id twice", { entries: [first, second, said(1, 2)], leafId: readId(1) }, "DUPLICATE_ID"],
+      ["an unknown parent", { entries: [first, said(2, 9)], leafId: readId(1) }, "ENTRY_NOT_FOUND"],
+      ["a parent behind its child", { entries: [second, first], leafId: readId(1) }, "ENTRY_NOT_FOUND"],
+      ["an unknown leaf", { leafId: readId(9) }, "ENTRY_NOT_FOUND"],
       ["an invalid time", { header: { ...header, timestamp: "../../x" } }, "INVALID_ENTRY"],
     ];
     for (const [what, part, code] of bad) {
@@ -95,7 +95,7 @@ export const adoptionCases = [
       "adoption of an invalid entry",
     );
     equal(
-      String((details as { path?: unknown }).path).includes(idOf(2)),
+      String((details as { path?: unknown }).path).includes(readId(2)),
       true,
       "the id of the invalid entry in the error",
     );
@@ -111,18 +111,18 @@ export const adoptionCases = [
     const same = await harness.keep(store.adopt(branched, { existing: "append" }));
     equal((await same.tree()).size, 6, "entries after an adoption of what is there");
     const more = await taken({ existing: "append" });
-    equal([(await more.tree()).size, more.leafId], [7, idOf(6)], "entries and leaf with one more");
+    equal([(await more.tree()).size, more.leafId], [7, readId(6)], "entries and leaf with one more");
     equal(await textsInContext(more), ["text 1", "text 2", "text 3", "text 6"], "context");
     const own = await more.appendMessage(userMessage("here"));
     const last = await harness.keep(
       (await harness.store()).adopt(
-        { ...grown, entries: [...grown.entries, said(8, 6)], leafId: idOf(8) },
+        { ...grown, entries: [...grown.entries, said(8, 6)], leafId: readId(8) },
         { existing: "append" },
       ),
     );
     equal(last.leafId, own.id, "the leaf that an append of this session has moved");
-    equal((await last.tree()).node(idOf(8))?.parentId, idOf(6), "the parent of an entry beside it");
-    const other = { ...branched, entries: [said(90, null)], leafId: idOf(90) };
+    equal((await last.tree()).node(readId(8))?.parentId, readId(6), "the parent of an entry beside it");
+    const other = { ...branched, entries: [said(90, null)], leafId: readId(90) };
     await rejects(
       () => harness.keep(store.adopt(other, { existing: "append" })),
       "SESSION_MISMATCH",
@@ -137,12 +137,12 @@ export const adoptionCases = [
       const append = (session: AdoptableSession) =>
         harness.keep(store.adopt(session, { existing: "append" }));
       await append(branched);
-      const moved = await append({ ...branched, leafId: idOf(5) });
-      equal(moved.leafId, idOf(5), "a leaf that moved without a new entry");
+      const moved = await append({ ...branched, leafId: readId(5) });
+      equal(moved.leafId, readId(5), "a leaf that moved without a new entry");
       equal(await textsInContext(moved), ["text 1", "text 4", "text 5"], "context");
       const { size } = await moved.tree();
       equal(
-        (await (await append({ ...branched, leafId: idOf(5) })).tree()).size,
+        (await (await append({ ...branched, leafId: readId(5) })).tree()).size,
         size,
         "entries after the same again",
       );
@@ -151,8 +151,8 @@ export const adoptionCases = [
       const complete = { ...branched, entries: [...branched.entries.slice(0, 4), whole], leafId: whole.id };
       const grown = await append(complete);
       equal(grown.leafId, whole.id, "the leaf behind an earlier state of the entry");
-      equal((await grown.tree()).node(whole.id)?.parentId, idOf(4), "the parent of the whole entry");
-      await grown.branch(idOf(5));
+      equal((await grown.tree()).node(whole.id)?.parentId, readId(4), "the parent of the whole entry");
+      await grown.branch(readId(5));
       const own = await grown.appendMessage(userMessage("here"));
       equal(
         (await append(complete)).leafId,
@@ -164,7 +164,7 @@ export const adoptionCases = [
         ...branched,
         header: { ...header, id: "one" },
         entries: [said(1, null)],
-        leafId: idOf(1),
+        leafId: readId(1),
       };
       await append(one);
       const other = { ...one, entries: [{ ...said(1, null), id: whole.id }], leafId: whole.id };
@@ -187,6 +187,6 @@ export const adoptionCases = [
     await harness.keep((await harness.store()).adopt(branched));
     await Promise.all(stores.map((store) => harness.keep(store.adopt(grown, { existing: "append" }))));
     const back = await harness.readBack("adopted");
-    equal([back.ids.length, back.leafId, back.codes], [7, idOf(6), []], "entries, leaf and diagnostics");
+    equal([back.ids.length, back.leafId, back.codes], [7, readId(6), []], "entries, leaf and diagnostics");
   }),
 ];

@@ -17,7 +17,7 @@ async function twoHandles(harness: Harness): Promise<{ first: Session; second: S
 }
 
 /** The `reason` in the details of a conflict. */
-async function reasonOf(append: () => Promise<unknown>, what: string): Promise<unknown> {
+async function appendReason(append: () => Promise<unknown>, what: string): Promise<unknown> {
   return ((await rejects(append, "CONCURRENT_WRITER", what)) as { readonly reason?: unknown }).reason;
 }
 
@@ -159,7 +159,7 @@ export const conflictCases = [
       await first.branch(null);
       const [theirs] = await first.append([say("elsewhere")]);
       const lost = () => second.append([answers], { conflict: "follow" });
-      equal(await reasonOf(lost, "a result whose call is on another branch"), "lostCall", "reason");
+      equal(await appendReason(lost, "a result whose call is on another branch"), "lostCall", "reason");
       equal((await second.tree()).size, 3, "entries: nothing was written");
       await rejects(lost, "CONCURRENT_WRITER", "the same again");
       const [ours] = await second.append([answers], { conflict: "branch" });
@@ -194,7 +194,7 @@ export const conflictCases = [
     const { first, second } = await twoHandles(harness);
     await first.append([asks]);
     const interrupts = () => second.append([say("second")], { conflict: "follow" });
-    equal(await reasonOf(interrupts, "a message behind a call that waits"), "pendingCall", "reason");
+    equal(await appendReason(interrupts, "a message behind a call that waits"), "pendingCall", "reason");
     await first.append([answers]);
     await interrupts();
     equal(await textsInContext(second), ["start", "assistant", "toolResult", "second"], "context");
@@ -221,7 +221,11 @@ export const conflictCases = [
     ];
     for (const draft of drafts) {
       const append = () => second.append([draft], { conflict: "follow" });
-      equal(await reasonOf(append, `a ${draft.type} entry`), "lostReference", `reason for a ${draft.type}`);
+      equal(
+        await appendReason(append, `a ${draft.type} entry`),
+        "lostReference",
+        `reason for a ${draft.type}`,
+      );
     }
     equal((await second.tree()).size, 3, "entries");
     await second.append([{ type: "label", targetId, label: "l" }], { conflict: "follow" });

@@ -27,7 +27,7 @@ async function branched(harness: Harness): Promise<Session> {
   return session;
 }
 
-async function idsOf(session: Session): Promise<readonly string[]> {
+async function sessionIds(session: Session): Promise<readonly string[]> {
   return [...(await session.tree()).walk()].map(({ node }) => node.id);
 }
 
@@ -41,9 +41,9 @@ export const copyCases = [
     const store = await harness.store();
     const fork = await harness.keep(store.fork("source"));
     const tree = await source.tree();
-    const ids = await idsOf(source);
+    const ids = await sessionIds(source);
     equal(
-      (await idsOf(fork)).filter((id) => tree.has(id)),
+      (await sessionIds(fork)).filter((id) => tree.has(id)),
       ids,
       "ids",
     );
@@ -226,7 +226,7 @@ export const copyCases = [
     await extract.append([say("on")]);
     equal(
       (await harness.readBack("source")).ids,
-      await idsOf(source),
+      await sessionIds(source),
       "ids of the source after an append to the extract",
     );
     await rejects(() => harness.keep(source.extract("nowhere")), "ENTRY_NOT_FOUND", "extract of no entry");

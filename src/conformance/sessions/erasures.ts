@@ -52,7 +52,7 @@ function linesIn({ lines, at }: LogBatch): readonly Uint8Array[] {
 }
 
 /** The lines of these entries without their texts, and the end of the log. */
-async function changesOf(
+async function logChanges(
   log: SessionLog,
   ids: readonly string[],
 ): Promise<{ readonly changes: readonly LineReplacement[]; readonly position: LogPosition }> {
@@ -74,7 +74,7 @@ async function changesOf(
 
 async function erase(harness: Harness, id: string, entryIds: readonly string[]): Promise<void> {
   await withLog(harness, id, async (log) => {
-    const { changes, position } = await changesOf(log, entryIds);
+    const { changes, position } = await logChanges(log, entryIds);
     await log.erase?.(changes, position);
   });
 }
@@ -147,7 +147,7 @@ export const erasureCases = [
     const session = await harness.start({ id: "erased" });
     await session.append([say("one", "e0000001")]);
     await withLog(harness, "erased", async (log) => {
-      const { changes, position } = await changesOf(log, ["e0000001"]);
+      const { changes, position } = await logChanges(log, ["e0000001"]);
       await session.append([say("two", "e0000002")]);
       await rejects(
         () => log.erase?.(changes, position),

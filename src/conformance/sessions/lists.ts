@@ -4,7 +4,7 @@ import { equal, refuses, rejects } from "../../core/expect.js";
 import type { SessionQuery, SessionStore } from "../../session/index.js";
 import { collect, conformanceCase, cwd, type Harness, pause, say } from "./harness.js";
 
-async function idsOf(store: SessionStore, query?: SessionQuery): Promise<readonly string[]> {
+async function storeIds(store: SessionStore, query?: SessionQuery): Promise<readonly string[]> {
   return (await collect(store.list(query))).map(({ id }) => id);
 }
 
@@ -24,19 +24,19 @@ async function add(
 export const listCases = [
   conformanceCase("list gives sessions by their last change, newest first", async (harness) => {
     const store = await harness.store();
-    equal(await idsOf(store), [], "an empty storage");
+    equal(await storeIds(store), [], "an empty storage");
     equal(await store.latest(), undefined, "latest of an empty storage");
     const a = await add(harness, store, "a");
     await add(harness, store, "b");
     await add(harness, store, "c");
-    equal(await idsOf(await harness.store()), ["c", "b", "a"], "ids");
+    equal(await storeIds(await harness.store()), ["c", "b", "a"], "ids");
     await pause();
     await a.append([say("more")]);
-    equal(await idsOf(await harness.store()), ["a", "c", "b"], "ids after an append to the oldest");
+    equal(await storeIds(await harness.store()), ["a", "c", "b"], "ids after an append to the oldest");
     equal((await store.latest())?.id, "a", "latest");
     await pause();
     await (await harness.open("b", "read")).close();
-    equal(await idsOf(store), ["a", "c", "b"], "ids after one was read");
+    equal(await storeIds(store), ["a", "c", "b"], "ids after one was read");
   }),
 
   conformanceCase(
@@ -104,11 +104,11 @@ export const listCases = [
     const store = await harness.store();
     const cwds = { one: "/work/a/b", two: "/work/a-b", three: "/work/a", four: "/work/a/b" };
     for (const [id, directory] of Object.entries(cwds)) await add(harness, store, id, { cwd: directory });
-    equal(await idsOf(store, { cwd: "/work/a/b" }), ["four", "one"], "ids of /work/a/b");
-    equal(await idsOf(store, { cwd: "/work/a-b" }), ["two"], "ids of /work/a-b");
-    equal(await idsOf(store, { cwd: "/work" }), [], "ids of /work");
+    equal(await storeIds(store, { cwd: "/work/a/b" }), ["four", "one"], "ids of /work/a/b");
+    equal(await storeIds(store, { cwd: "/work/a-b" }), ["two"], "ids of /work/a-b");
+    equal(await storeIds(store, { cwd: "/work" }), [], "ids of /work");
     equal((await store.latest({ cwd: "/work/a" }))?.id, "three", "latest of /work/a");
-    equal(await idsOf(store), ["four", "three", "two", "one"], "ids of all");
+    equal(await storeIds(store), ["four", "three", "two", "one"], "ids of all");
   }),
 
   conformanceCase("list and search find a project by any spelling of its path", async (harness) => {
@@ -118,7 +118,7 @@ export const listCases = [
       await add(harness, store, id, { cwd: directory });
     await add(harness, store, "four", { cwd: "/work/ol" });
     for (const directory of Object.values(spellings)) {
-      equal(await idsOf(store, { cwd: directory }), ["three", "two", "one"], `ids of ${directory}`);
+      equal(await storeIds(store, { cwd: directory }), ["three", "two", "one"], `ids of ${directory}`);
       const hits = await collect(store.search({ text: "first", cwd: directory }));
       equal([...new Set(hits.map(({ sessionId }) => sessionId))].length, 3, `searched in ${directory}`);
     }
@@ -132,17 +132,17 @@ export const listCases = [
     await pause();
     const archived = await store.archive("b");
     equal(archived.time.archived !== undefined, true, "info says that it is archived");
-    equal(await idsOf(store, { archived: true }), ["b"], "archived");
-    equal(await idsOf(store, { archived: false }), ["c", "a"], "active");
-    equal(await idsOf(store), ["b", "c", "a"], "both");
+    equal(await storeIds(store, { archived: true }), ["b"], "archived");
+    equal(await storeIds(store, { archived: false }), ["c", "a"], "active");
+    equal(await storeIds(store), ["b", "c", "a"], "both");
     equal((await store.latest())?.id, "c", "latest, which is an active one");
     const [summary] = await collect(store.list({ archived: true }));
     equal(summary?.archivedAt, archived.time.archived, "archivedAt");
     await pause();
     const active = await (await harness.store()).archive("b", { archived: false });
     equal(active.time.archived, undefined, "info says that it is active again");
-    equal(await idsOf(store, { archived: true }), [], "archived after that");
-    equal(await idsOf(store, { archived: false }), ["b", "c", "a"], "active after that");
+    equal(await storeIds(store, { archived: true }), [], "archived after that");
+    equal(await storeIds(store, { archived: false }), ["b", "c", "a"], "active after that");
     await rejects(() => store.archive("nowhere"), "SESSION_NOT_FOUND", "archive of no session");
   }),
 
@@ -151,10 +151,10 @@ export const listCases = [
     for (const id of ["a", "b", "c"]) await add(harness, store, id);
     const middle = (await collect(store.list()))[1];
     const time = new Date(middle?.modified ?? "");
-    equal(await idsOf(store, { since: time }), ["c", "b"], "at or after the time of b");
-    equal(await idsOf(store, { until: time }), ["a"], "before the time of b");
+    equal(await storeIds(store, { since: time }), ["c", "b"], "at or after the time of b");
+    equal(await storeIds(store, { until: time }), ["a"], "before the time of b");
     equal(
-      await idsOf(store, { since: time, until: new Date(time.getTime() + 1) }),
+      await storeIds(store, { since: time, until: new Date(time.getTime() + 1) }),
       ["b"],
       "at the time of b",
     );
@@ -167,7 +167,7 @@ export const listCases = [
       const session = await harness.keep(store.create({ cwd, id }));
       await session.append([say(id)]);
     }
-    const all = await idsOf(store);
+    const all = await storeIds(store);
     equal([...all].sort(), ["B", "a", "c", "d", "e", "f", "g"], "ids in one page");
     for (const limit of [1, 2, 3, 7]) {
       const seen: string[] = [];
@@ -230,9 +230,13 @@ export const listCases = [
       const [summary] = await collect(other.list({ ...inPartition(partition), stats: true }));
       equal(summary?.counts?.entries, 1, `entries counted in ${partition}`);
     }
-    equal([...(await idsOf(store, { partition: "tenant-a" }))].sort(), ["alone", "same"], "ids in tenant-a");
-    equal(await idsOf(store, { partition: "tenant-b" }), ["same"], "ids in tenant-b");
-    equal(await idsOf(store), ["same"], "ids in the unnamed partition");
+    equal(
+      [...(await storeIds(store, { partition: "tenant-a" }))].sort(),
+      ["alone", "same"],
+      "ids in tenant-a",
+    );
+    equal(await storeIds(store, { partition: "tenant-b" }), ["same"], "ids in tenant-b");
+    equal(await storeIds(store), ["same"], "ids in the unnamed partition");
     await rejects(() => store.open("alone"), "SESSION_NOT_FOUND", "open in the unnamed partition");
     await rejects(
       () => store.open("alone", { partition: "tenant-b" }),
@@ -247,9 +251,9 @@ export const listCases = [
     await rejects(() => store.archive("alone", {}), "SESSION_NOT_FOUND", "archive in the unnamed partition");
     equal(await store.delete("alone", { partition: "tenant-b" }), false, "delete in tenant-b");
     equal(await store.delete("same", { partition: "tenant-b" }), true, "delete of the same id in tenant-b");
-    equal(await idsOf(store, { partition: "tenant-b" }), [], "ids in tenant-b after that");
-    equal(await idsOf(store), ["same"], "ids in the unnamed partition after that");
-    equal((await idsOf(store, { partition: "tenant-a" })).length, 2, "sessions in tenant-a after that");
+    equal(await storeIds(store, { partition: "tenant-b" }), [], "ids in tenant-b after that");
+    equal(await storeIds(store), ["same"], "ids in the unnamed partition after that");
+    equal((await storeIds(store, { partition: "tenant-a" })).length, 2, "sessions in tenant-a after that");
   }),
 
   conformanceCase("a deleted session is gone", async (harness) => {
@@ -264,7 +268,7 @@ export const listCases = [
     equal(await store.delete("a"), false, "the second delete");
     equal(events.length, 2, "events after the second");
     await rejects(() => store.open("a"), "SESSION_NOT_FOUND", "open");
-    equal(await idsOf(await harness.store()), ["b"], "ids");
+    equal(await storeIds(await harness.store()), ["b"], "ids");
     await rejects(() => session.append([say("again")]), "SESSION_NOT_FOUND", "append through an open handle");
     await rejects(() => store.open("a"), "SESSION_NOT_FOUND", "open after that");
     await session.close();

@@ -7,7 +7,7 @@ import { conformanceCase, cwd, say } from "./harness.js";
 
 const model = { provider: "p", model: "m" };
 
-function callOf(id: string) {
+function readCall(id: string) {
   return { type: "toolCall", id, name: "read", arguments: {} } as const;
 }
 
@@ -27,7 +27,7 @@ async function pages(
   }
 }
 
-const idsOf = ({ entries }: Pick<RecentPage, "entries">) => entries.map(({ id }) => id);
+const recentPageIds = ({ entries }: Pick<RecentPage, "entries">) => entries.map(({ id }) => id);
 
 export const recentCases = [
   conformanceCase("a long session opens by its end as it is", async (harness) => {
@@ -67,9 +67,9 @@ export const recentCases = [
       for (let turn = 0; turn < 6; turn++) {
         await session.append([
           say(`question ${turn}`),
-          { type: "message", message: assistantMessage(model, callOf(`a${turn}`), callOf(`b${turn}`)) },
-          { type: "message", message: toolResult(callOf(`a${turn}`), "x".repeat(turn * 100)) },
-          { type: "message", message: toolResult(callOf(`b${turn}`), "y") },
+          { type: "message", message: assistantMessage(model, readCall(`a${turn}`), readCall(`b${turn}`)) },
+          { type: "message", message: toolResult(readCall(`a${turn}`), "x".repeat(turn * 100)) },
+          { type: "message", message: toolResult(readCall(`b${turn}`), "y") },
           { type: "message", message: assistantMessage(model, "answer") },
         ]);
         if (turn === 2) await session.branch((await session.tree()).path(session.leafId)[4]?.id as string);
@@ -124,16 +124,28 @@ export const recentCases = [
     await session.append(Array.from({ length: 30 }, (_, at) => say(`left ${at}`)));
     await session.branch(first[0]?.id as string);
     const right = await session.append([say("right")]);
-    equal(idsOf(await store.recent(session.id)), [first[0]?.id, right[0]?.id], "the path of the new branch");
-    equal(idsOf(await store.recent(session.id, { messages: 1 })), [right[0]?.id], "its newest message");
+    equal(
+      recentPageIds(await store.recent(session.id)),
+      [first[0]?.id, right[0]?.id],
+      "the path of the new branch",
+    );
+    equal(
+      recentPageIds(await store.recent(session.id, { messages: 1 })),
+      [right[0]?.id],
+      "its newest message",
+    );
     await session.branch(first[1]?.id as string);
     await session.flush();
-    equal(idsOf(await store.recent(session.id)), idsOf({ entries: first }), "after a moved leaf");
+    equal(
+      recentPageIds(await store.recent(session.id)),
+      recentPageIds({ entries: first }),
+      "after a moved leaf",
+    );
     await session.branch(null);
     await session.flush();
     equal((await store.recent(session.id)).entries, [], "before the first entry");
     const [root] = await session.append([say("another root")]);
-    equal(idsOf(await store.recent(session.id)), [root?.id], "another root");
+    equal(recentPageIds(await store.recent(session.id)), [root?.id], "another root");
     return undefined;
   }),
 
@@ -142,11 +154,11 @@ export const recentCases = [
     const entries = await session.append(Array.from({ length: 12 }, (_, at) => say(`message ${at}`)));
     const store = await harness.store();
     const newest = await store.recent(session.id, { messages: 5 });
-    equal(idsOf(newest), idsOf({ entries: entries.slice(7) }), "the newest page");
+    equal(recentPageIds(newest), recentPageIds({ entries: entries.slice(7) }), "the newest page");
     const before = newest.before as string;
     await session.append([say("later"), say("and later")]);
     const older = await store.recent(session.id, { messages: 5, before });
-    equal(idsOf(older), idsOf({ entries: entries.slice(2, 7) }), "the page before");
+    equal(recentPageIds(older), recentPageIds({ entries: entries.slice(2, 7) }), "the page before");
     equal(await session.recent({ messages: 5, before }), older, "the page before, of the open session");
     await rejects(
       () => store.recent(session.id, { before: ":missing" }),

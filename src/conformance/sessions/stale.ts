@@ -32,7 +32,7 @@ async function unlessGone<T>(act: () => Promise<T>, subject: string): Promise<T 
   }
 }
 
-function textOf(entry: SessionEntry | UnknownEntry | undefined): unknown {
+function entryText(entry: SessionEntry | UnknownEntry | undefined): unknown {
   return entry?.type === "message" && entry.message.role === "user" ? entry.message.content : undefined;
 }
 
@@ -66,7 +66,7 @@ export const staleCases = [
         const stale = await harness.open("same", mode);
         await recreate(harness, "same");
         const entry = await unlessGone(() => stale.entry("same0001"), `entry, to ${mode}`);
-        equal(textOf(entry) === "other", false, "whether the entry has the new text");
+        equal(entryText(entry) === "other", false, "whether the entry has the new text");
         const raw = await unlessGone(() => stale.raw("same0002"), `raw, to ${mode}`);
         equal(new TextDecoder().decode(raw).includes("later"), false, "whether raw has the new line");
         const texts = (await unlessGone(() => textsInContext(stale), `context, to ${mode}`)) ?? [];
@@ -94,7 +94,7 @@ export const staleCases = [
       const followed: unknown[] = [];
       const following = (async () => {
         const { signal } = controller;
-        for await (const entry of stale.follow({ signal, pollMs: 5 })) followed.push(textOf(entry));
+        for await (const entry of stale.follow({ signal, pollMs: 5 })) followed.push(entryText(entry));
       })();
       await pause();
       await recreate(harness, "same");

@@ -1,7 +1,7 @@
 /** Parses a text into context tokens and the text between them, without loss. */
 
 import { describe } from "../../core/arguments.js";
-import { insideOf, isAbsolutePath } from "./paths.js";
+import { isAbsolutePath, pathInside } from "./paths.js";
 
 /** The kind of a token's file. `file` is reserved: the parser accepts it, the planners never write it. */
 export type ContextTokenKind = "image" | "text" | "file";
@@ -80,7 +80,7 @@ export const failedMark = "failed:";
 export function parseContextTokens(source: string, options: InlineTokenOptions = {}): readonly Segment[] {
   if (typeof source !== "string") throw new TypeError(`source: expected a string, got ${describe(source)}`);
   const { contextDirectory } = options;
-  const inside = contextDirectory === undefined ? isAbsolutePath : insideOf(contextDirectory);
+  const inside = contextDirectory === undefined ? isAbsolutePath : pathInside(contextDirectory);
   if (inside === undefined) {
     throw new TypeError(`contextDirectory: expected an absolute path, got ${describe(contextDirectory)}`);
   }
@@ -103,7 +103,7 @@ export function parseContextTokens(source: string, options: InlineTokenOptions =
       if (written !== undefined) {
         addText(open);
         done = close + closer.length;
-        segments.push(segmentOf(written, source.slice(open, done), inside));
+        segments.push(writtenSegment(written, source.slice(open, done), inside));
       }
     }
     open = next;
@@ -126,7 +126,7 @@ function writtenToken(inner: string): Written | undefined {
   return { kind, path: inner.slice(colon + 1).trim() };
 }
 
-function segmentOf({ kind, path }: Written, raw: string, inside: (path: string) => boolean): Segment {
+function writtenSegment({ kind, path }: Written, raw: string, inside: (path: string) => boolean): Segment {
   const reason = brokenReason(path, inside);
   return reason === undefined
     ? { type: "token", kind, path, raw }

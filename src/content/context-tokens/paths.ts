@@ -27,7 +27,7 @@ export function isAbsolutePath(path: string): boolean {
  * relative or a device path. Both paths must have the same kind: POSIX, drive or UNC. The test compares names
  * exactly, and drive letters, servers and shares without regard to case.
  */
-export function insideOf(directory: string): ((path: string) => boolean) | undefined {
+export function pathInside(directory: string): ((path: string) => boolean) | undefined {
   const outer = absolute(directory);
   if (outer === undefined) return undefined;
   return (path) => {
@@ -73,7 +73,7 @@ function resolved(names: readonly string[]): readonly string[] {
 }
 
 /** The extension of a path in lower case, or "" if its name has none or begins with its only dot. */
-export function extensionOf(path: string): string {
+export function extensionByPath(path: string): string {
   const name = baseName(path);
   const dot = name.lastIndexOf(".");
   return dot > 0 ? name.slice(dot + 1).toLowerCase() : "";

@@ -4,7 +4,7 @@ import { describe, integerOption } from "../../core/arguments.js";
 import { encodeUtf8 } from "../../core/bytes.js";
 import { mediaTypeInfo, mediaTypeInfoOfExtension } from "../../core/media-types.js";
 import { escapeContextTokens, pendingMark } from "./parse.js";
-import { extensionOf, isAbsolutePath } from "./paths.js";
+import { extensionByPath, isAbsolutePath } from "./paths.js";
 import { writeToken } from "./print.js";
 
 /**
@@ -227,23 +227,23 @@ function judge(entry: ClipboardEntry, limits: Limits): Verdict | undefined {
     case "image": {
       const type = imageType(entry.mediaType);
       if (type === undefined) return { reason: "media-type" };
-      return refusalOf(entry.size, limits) ?? { kind: "image", ...type };
+      return sizeRefusal(entry.size, limits) ?? { kind: "image", ...type };
     }
     case "path": {
       if (!isAbsolutePath(entry.path)) return { reason: "relative" };
-      const extension = extensionOf(entry.path);
+      const extension = extensionByPath(entry.path);
       if (!limits.extensions.includes(extension)) return { reason: "extension" };
-      const refusal = entry.size === undefined ? undefined : refusalOf(entry.size, limits);
+      const refusal = entry.size === undefined ? undefined : sizeRefusal(entry.size, limits);
       return refusal ?? { kind: "text", ...textType(extension) };
     }
     case "text":
       if (entry.text === "") return undefined;
       if (isInline(entry.text, limits)) return { text: entry.text };
-      return refusalOf(utf8Size(entry.text, limits.bytes), limits) ?? { kind: "text", ...textType("txt") };
+      return sizeRefusal(utf8Size(entry.text, limits.bytes), limits) ?? { kind: "text", ...textType("txt") };
   }
 }
 
-function refusalOf(size: number, { bytes }: Limits): { readonly reason: RefusalReason } | undefined {
+function sizeRefusal(size: number, { bytes }: Limits): { readonly reason: RefusalReason } | undefined {
   if (!(size > 0)) return { reason: "empty" };
   return size > bytes ? { reason: "too-large" } : undefined;
 }

@@ -55,7 +55,7 @@ export type SegmentView =
  * Returns one view per segment of a message, for a user interface. No view contains the source text of a
  * token.
  *
- * @param factsOf returns the facts of a path, or undefined if the file does not exist
+ * @param factsByPath returns the facts of a path, or undefined if the file does not exist
  *
  * @example
  * ```ts
@@ -66,17 +66,17 @@ export type SegmentView =
  */
 export function renderSegments(
   segments: readonly Segment[],
-  factsOf: (path: string) => FileFacts | undefined,
+  factsByPath: (path: string) => FileFacts | undefined,
 ): readonly SegmentView[] {
-  return segments.map((segment) => viewOf(segment, factsOf));
+  return segments.map((segment) => segmentView(segment, factsByPath));
 }
 
-function viewOf(segment: Segment, factsOf: (path: string) => FileFacts | undefined): SegmentView {
+function segmentView(segment: Segment, factsForPath: (path: string) => FileFacts | undefined): SegmentView {
   switch (segment.type) {
     case "text":
       return { type: "text", text: segment.text };
     case "token":
-      return viewToken(segment, factsOf(segment.path));
+      return viewToken(segment, factsForPath(segment.path));
     case "broken":
       return viewBroken(segment);
   }

@@ -66,7 +66,7 @@ const ranges: readonly (readonly [number, number, Kind])[] = [
 ];
 
 /** The kind of each code unit, as a table because it is read once per character. */
-export const kindOf: Uint8Array = ranges.reduce(
+export const readKind: Uint8Array = ranges.reduce(
   (table, [first, last, kind]) => table.fill(kinds[kind], first, last + 1),
   new Uint8Array(2 ** 16).fill(kinds.other),
 );

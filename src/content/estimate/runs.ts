@@ -1,6 +1,6 @@
 /** Token estimators that count runs of characters by script. */
 
-import { type Kind, kindOf, kinds } from "./characters.js";
+import { type Kind, kinds, readKind } from "./characters.js";
 
 /** Tokens per character, by script. */
 type ScriptWeights = Readonly<
@@ -66,7 +66,7 @@ export function runEstimator(weights: RunWeights): (text: string) => number {
     while (at < length) {
       const start = at;
       const code = text.charCodeAt(at);
-      const kind = kindOf[code] as number;
+      const kind = readKind[code] as number;
       if (kind <= digit) {
         readWord(text, at, attachable, weights, word);
         tokens += word.tokens;
@@ -85,11 +85,11 @@ export function runEstimator(weights: RunWeights): (text: string) => number {
         let next = 0;
         for (at++; at < length; at++) {
           next = text.charCodeAt(at);
-          if (kindOf[next] !== kind) break;
+          if (readKind[next] !== kind) break;
           if (next === last) repeats++;
           last = next;
         }
-        const nextKind = at < length ? (kindOf[next] as number) : lineEnd;
+        const nextKind = at < length ? (readKind[next] as number) : lineEnd;
         const more = at - start - 2;
         if (kind === mark) {
           attachable =
@@ -135,7 +135,7 @@ function readWord(text: string, start: number, attachable: boolean, weights: Run
   let at = start;
   for (; at < length; at++) {
     const code = text.charCodeAt(at);
-    const kind = kindOf[code] as number;
+    const kind = readKind[code] as number;
     if (kind === previous && kind === lower && code < 128) continue;
     if (kind > digit) break;
     if (code > 127) tokens += weights.diacritic;

@@ -85,16 +85,16 @@ function readTools(value: unknown, depth: number): readonly Tool[] {
     if (Array.isArray(value[list])) return readTools(value[list], depth + 1);
   for (const wrapper of ["function", "toolSpec", "custom"])
     if (isRecord(value[wrapper])) return readTools(value[wrapper], depth + 1);
-  if (typeof value.name === "string") return [toolOf(value.name, value)];
+  if (typeof value.name === "string") return [toolByName(value.name, value)];
   // Tools of a provider, such as `{ type: "web_search" }` and `{ googleSearch: {} }`, are its own to count.
   return Object.entries(value).flatMap(([name, tool]) =>
     isRecord(tool) && ("inputSchema" in tool || "parameters" in tool || "description" in tool)
-      ? [toolOf(name, tool)]
+      ? [toolByName(name, tool)]
       : [],
   );
 }
 
-function toolOf(name: string, tool: Readonly<Record<string, unknown>>): Tool {
+function toolByName(name: string, tool: Readonly<Record<string, unknown>>): Tool {
   const { description, input_schema, inputSchema, parameters, parametersJsonSchema } = tool;
   const schema = input_schema ?? inputSchema ?? parameters ?? parametersJsonSchema;
   const wrapped = isRecord(schema) ? (schema.json ?? schema.jsonSchema) : undefined;

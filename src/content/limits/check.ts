@@ -1,7 +1,7 @@
 /** Checks the attachments and texts of a request against a limit profile. */
 
 import { describe, stringArgument } from "../../core/arguments.js";
-import { essenceOf } from "../../core/media-types.js";
+import { mediaTypeEssence } from "../../core/media-types.js";
 import { isOneOf } from "../../providers/models/internal.js";
 import type {
   LimitCondition,
@@ -149,7 +149,7 @@ function conditions(
   if (!transports.includes(transport)) {
     throw new RangeError(`transport: expected one of ${transports.join(", ")}, got ${describe(transport)}`);
   }
-  const count = (kind: string) => items.filter((item) => kindOf(item) === kind).length;
+  const count = (kind: string) => items.filter((item) => itemKind(item) === kind).length;
   const images = Math.max(imageCount, count("image"));
   const documents = count("document");
   return (when) =>
@@ -188,15 +188,15 @@ function broken(row: LimitRow, item: LimitItem): LimitViolation["actual"] | unde
   switch (row.rule) {
     case "imageTypes":
     case "fileTypes": {
-      const meant = row.rule === "imageTypes" ? kindOf(item) === "image" : kindOf(item) !== "text";
+      const meant = row.rule === "imageTypes" ? itemKind(item) === "image" : itemKind(item) !== "text";
       if (!meant) return undefined;
-      const type = essenceOf(item.mediaType);
-      return row.value.some((taken) => essenceOf(taken) === type) ? undefined : item.mediaType;
+      const type = mediaTypeEssence(item.mediaType);
+      return row.value.some((taken) => mediaTypeEssence(taken) === type) ? undefined : item.mediaType;
     }
     case "animation":
-      return kindOf(item) === "image" && item.animated === true ? true : undefined;
+      return itemKind(item) === "image" && item.animated === true ? true : undefined;
     case "encryption":
-      return kindOf(item) === "document" && item.encrypted === true ? true : undefined;
+      return itemKind(item) === "document" && item.encrypted === true ? true : undefined;
     default: {
       const actual = measure(row.rule, row.unit, item);
       return actual !== undefined && actual > row.value ? actual : undefined;
@@ -257,9 +257,9 @@ function violation(
 }
 
 /** The kind of an item: text only if its `kind` says so. */
-export function kindOf({ kind, mediaType }: LimitItem): "image" | "document" | "text" {
+export function itemKind({ kind, mediaType }: LimitItem): "image" | "document" | "text" {
   if (kind === "text") return "text";
-  return essenceOf(mediaType).startsWith("image/") ? "image" : "document";
+  return mediaTypeEssence(mediaType).startsWith("image/") ? "image" : "document";
 }
 
 /** The length of the base64 of so many bytes, including padding. */
@@ -272,14 +272,14 @@ export function base64Length(bytes: number): number {
  * unknown.
  */
 export function measure(rule: NumericRule, unit: LimitUnit, item: LimitItem): number | undefined {
-  const kind = kindOf(item);
+  const kind = itemKind(item);
   switch (rule) {
     case "imageBytes":
-      return kind === "image" ? bytesOf(unit, item) : undefined;
+      return kind === "image" ? unitBytes(unit, item) : undefined;
     case "documentBytes":
-      return kind === "document" ? bytesOf(unit, item) : undefined;
+      return kind === "document" ? unitBytes(unit, item) : undefined;
     case "fileBytes":
-      return kind === "text" ? undefined : bytesOf(unit, item);
+      return kind === "text" ? undefined : unitBytes(unit, item);
     case "imageSide":
       return sides(item, (width, height) => Math.max(width, height));
     case "imageSideSum":
@@ -293,21 +293,23 @@ export function measure(rule: NumericRule, unit: LimitUnit, item: LimitItem): nu
     case "documentCount":
       return kind === "document" ? 1 : undefined;
     case "documentPages":
-      return essenceOf(item.mediaType) === "application/pdf" ? Math.max(1, item.pages ?? 1) : undefined;
+      return mediaTypeEssence(item.mediaType) === "application/pdf"
+        ? Math.max(1, item.pages ?? 1)
+        : undefined;
     case "bodyBytes":
-      return essenceOf(item.mediaType).startsWith("text/") ? item.size : base64Length(item.size);
+      return mediaTypeEssence(item.mediaType).startsWith("text/") ? item.size : base64Length(item.size);
     case "textCharacters":
       return kind === "text" ? item.characters : undefined;
   }
 }
 
-function bytesOf(unit: LimitUnit, { size }: LimitItem): number {
+function unitBytes(unit: LimitUnit, { size }: LimitItem): number {
   return unit === "base64Bytes" ? base64Length(size) : size;
 }
 
 function sides(item: LimitItem, of: (width: number, height: number) => number): number | undefined {
   const { width, height } = item;
-  return kindOf(item) === "image" && width !== undefined && height !== undefined
+  return itemKind(item) === "image" && width !== undefined && height !== undefined
     ? of(width, height)
     : undefined;
 }

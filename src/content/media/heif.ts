@@ -145,7 +145,7 @@ function primarySize(bytes: Uint8Array, start: number, end: number): Size | unde
     });
   });
   if (primary !== undefined && associations !== undefined) {
-    for (const index of propertiesOf(bytes, primary, ...associations)) {
+    for (const index of readProperties(bytes, primary, ...associations)) {
       const size = sizes.get(index);
       if (size !== undefined) return size;
     }
@@ -158,7 +158,7 @@ function primarySize(bytes: Uint8Array, start: number, end: number): Size | unde
 }
 
 /** The 1-based indexes of an item's properties. Each step consumes at least 3 bytes. */
-function propertiesOf(bytes: Uint8Array, item: number, from: number, to: number): readonly number[] {
+function readProperties(bytes: Uint8Array, item: number, from: number, to: number): readonly number[] {
   const isLongId = bytes[from] !== 0;
   const isLongIndex = ((bytes[from + 3] as number) & 1) !== 0;
   let at = from + 8;

@@ -4,6 +4,6 @@
  * @module media
  */
 
-export { agreesWith, extensionOf, mediaTypeOfName } from "./media-type-of-name.js";
+export { agreesWith, mediaTypeExtension, mediaTypeOfName } from "./media-type-of-name.js";
 export { sniff } from "./sniff.js";
 export type { ImageMedia, ImageMediaType, InvalidReason, Media, PdfMedia } from "./types.js";

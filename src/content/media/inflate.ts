@@ -8,7 +8,7 @@ interface Codes {
 
 const longestCode = 15;
 
-function codesOf(lengths: ArrayLike<number>, from: number, to: number): Codes {
+function huffmanCodes(lengths: ArrayLike<number>, from: number, to: number): Codes {
   const counts = new Uint16Array(longestCode + 1);
   for (let at = from; at < to; at++) {
     const length = lengths[at] as number;
@@ -139,7 +139,7 @@ export function inflate(bytes: Uint8Array, from: number, to: number, maxBytes: n
     const order = take(4) + 4;
     const lengths = new Uint8Array(320);
     for (let place = 0; place < order; place++) lengths[lengthOrder[place] as number] = take(3);
-    const codes = codesOf(lengths.slice(0, 19), 0, 19);
+    const codes = huffmanCodes(lengths.slice(0, 19), 0, 19);
     lengths.fill(0);
     for (let place = 0; place < literals + distances; ) {
       const symbol = next(codes);
@@ -154,7 +154,7 @@ export function inflate(bytes: Uint8Array, from: number, to: number, maxBytes: n
       lengths.fill(value, place, place + repeat);
       place += repeat;
     }
-    return coded(codesOf(lengths, 0, literals), codesOf(lengths, literals, literals + distances));
+    return coded(huffmanCodes(lengths, 0, literals), huffmanCodes(lengths, literals, literals + distances));
   };
 
   for (let isLast = false; !isLast && at < to; ) {
@@ -164,7 +164,7 @@ export function inflate(bytes: Uint8Array, from: number, to: number, maxBytes: n
       kind === 0
         ? stored()
         : kind === 1
-          ? coded(codesOf(fixedLengths, 0, 288), codesOf(fixedDistances, 0, 30))
+          ? coded(huffmanCodes(fixedLengths, 0, 288), huffmanCodes(fixedDistances, 0, 30))
           : kind === 2 && dynamic();
     if (!isSound) break;
   }

@@ -1,6 +1,6 @@
 /** Media types by file name, and extensions by media type. */
 
-import { essenceOf, mediaTypeInfo, mediaTypeInfoOfExtension } from "../../core/media-types.js";
+import { mediaTypeEssence, mediaTypeInfo, mediaTypeInfoOfExtension } from "../../core/media-types.js";
 import type { Media } from "./types.js";
 
 /**
@@ -9,11 +9,11 @@ import type { Media } from "./types.js";
  *
  * @example
  * ```ts
- * extensionOf("image/jpeg"); // "jpg"
- * extensionOf("application/x-made-up"); // undefined
+ * mediaTypeExtension("image/jpeg"); // "jpg"
+ * mediaTypeExtension("application/x-made-up"); // undefined
  * ```
  */
-export function extensionOf(mediaType: string): string | undefined {
+export function mediaTypeExtension(mediaType: string): string | undefined {
   return mediaTypeInfo(mediaType)?.extensions[0];
 }
 
@@ -45,7 +45,7 @@ export function mediaTypeOfName(name: string): string | undefined {
  * ```
  */
 export function agreesWith(media: Media, mediaType: string): boolean {
-  const claimed = essenceOf(mediaType);
+  const claimed = mediaTypeEssence(mediaType);
   if (media.kind !== "text") return claimed === media.mediaType;
   return claimed.startsWith("text/") || mediaTypeInfo(claimed)?.text === true;
 }

@@ -2,7 +2,7 @@
 
 import { md5 } from "@noble/hashes/legacy.js";
 import { concatBytes, equalBytes } from "../../core/bytes.js";
-import { encryptionOf } from "./pdf.js";
+import { readEncryption } from "./pdf.js";
 import { stringAt } from "./pdf-syntax.js";
 
 /**
@@ -17,7 +17,7 @@ import { stringAt } from "./pdf-syntax.js";
  *   https://github.com/mozilla/pdf.js (read 2026-11-28)
  */
 export async function needsPassword(bytes: Uint8Array): Promise<boolean> {
-  const { encrypt, id } = encryptionOf(bytes) ?? {};
+  const { encrypt, id } = readEncryption(bytes) ?? {};
   if (encrypt === undefined || encrypt.entries.get("Filter")?.name !== "Standard") return true;
   const { entries } = encrypt;
   const number = (key: string) => entries.get(key)?.numbers[0] ?? 0;
@@ -36,7 +36,7 @@ export async function needsPassword(bytes: Uint8Array): Promise<boolean> {
     return !equalBytes(hash, user.subarray(0, 32));
   }
   if (revision < 2 || revision > 4 || user.length < 16) return true;
-  const first = id === undefined ? new Uint8Array() : firstOf(bytes, id);
+  const first = id === undefined ? new Uint8Array() : firstMatch(bytes, id);
   const isMetadataPlain =
     revision === 4 && entries.has("EncryptMetadata") && !entries.get("EncryptMetadata")?.isTrue;
   const permissions = number("P") | 0;
@@ -59,7 +59,7 @@ export async function needsPassword(bytes: Uint8Array): Promise<boolean> {
 }
 
 /** The first string of the array at an offset. */
-function firstOf(source: Uint8Array, at: number): Uint8Array {
+function firstMatch(source: Uint8Array, at: number): Uint8Array {
   const start = source.subarray(at, at + 8).indexOf(0x5b);
   return (start < 0 ? undefined : stringAt(source, at + start + 1, 1024)) ?? new Uint8Array();
 }

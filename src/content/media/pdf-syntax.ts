@@ -103,7 +103,7 @@ export function dictionaryAt(source: Uint8Array, from: number, budget: PdfBudget
     else if (byte === 0x2f) {
       const end = wordEnd(source, at + 1);
       if (depth === 1) {
-        const name = nameOf(source, at + 1, end);
+        const name = sourceName(source, at + 1, end);
         if (arrays === 0 && !needsValue) {
           key = wanted.has(name) ? name : undefined;
           current = undefined;
@@ -231,7 +231,7 @@ function wordEnd(source: Uint8Array, from: number): number {
 }
 
 /** Escapes as `#2F` are rare, and none is needed in a name that matters here, but they are allowed. */
-function nameOf(source: Uint8Array, from: number, to: number): string {
+function sourceName(source: Uint8Array, from: number, to: number): string {
   let text = "";
   for (const byte of source.subarray(from, Math.min(to, from + 64))) text += String.fromCharCode(byte);
   return text.includes("#")

@@ -42,7 +42,7 @@ export interface PdfEncryption {
 }
 
 /** Undefined for a file that is not encrypted. */
-export function encryptionOf(bytes: Uint8Array): PdfEncryption | undefined {
+export function readEncryption(bytes: Uint8Array): PdfEncryption | undefined {
   return new PdfFile(bytes).encryption;
 }
 
@@ -115,7 +115,7 @@ class PdfFile {
     for (let number = waiting.pop(); number !== undefined; number = waiting.pop()) {
       if (visited.has(number)) continue;
       visited.add(number);
-      const dictionary = this.#dictionaryOf(number);
+      const dictionary = this.#readDictionary(number);
       if (dictionary === undefined) return undefined;
       const kids = dictionary.entries.get("Kids");
       if (kids === undefined) leaves++;
@@ -128,10 +128,10 @@ class PdfFile {
   }
 
   #entry(number: number | undefined, key: string) {
-    return number === undefined ? undefined : this.#dictionaryOf(number)?.entries.get(key);
+    return number === undefined ? undefined : this.#readDictionary(number)?.entries.get(key);
   }
 
-  #dictionaryOf(number: number): PdfDictionary | undefined {
+  #readDictionary(number: number): PdfDictionary | undefined {
     const place = this.#objects.get(number);
     return place && this.#dictionary(place);
   }

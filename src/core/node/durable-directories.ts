@@ -2,7 +2,7 @@
 
 import { dirname } from "node:path";
 import type { FileSystem } from "./file-system.js";
-import { errnoOf } from "./file-system.js";
+import { errnoCode } from "./file-system.js";
 
 /**
  * Fsyncs the parent directories of a store's files, up to the root of the file system. Existing directories
@@ -63,7 +63,7 @@ export class DurableDirectories {
       await this.#fileSystem.syncDirectory(dirname(directory));
     } catch (error) {
       // The parents of a store need not be accessible to its user: then another user created them.
-      if (isInStore || !["EACCES", "EROFS"].includes(errnoOf(error) ?? "")) throw error;
+      if (isInStore || !["EACCES", "EROFS"].includes(errnoCode(error) ?? "")) throw error;
     }
   }
 }

@@ -137,7 +137,7 @@ const unnamed: Readonly<Record<number, string>> = {
 };
 
 /** The code of a system error, such as ENOSPC, or `ERRNO_` and its number; undefined for other errors. */
-export function errnoOf(error: unknown): string | undefined {
+export function errnoCode(error: unknown): string | undefined {
   const { code, errno } = (error ?? {}) as { readonly code?: unknown; readonly errno?: unknown };
   // The code of an unnamed error is "Unknown system error -122" or "UNKNOWN".
   const isNamed = typeof code === "string" && !/^unknown/i.test(code);
@@ -148,7 +148,7 @@ export function errnoOf(error: unknown): string | undefined {
 
 /** Converts a system error of an operation to STORAGE_FAILED. Returns other errors unchanged. */
 export function storageError(operation: string, path: string, cause: unknown): unknown {
-  const errno = errnoOf(cause);
+  const errno = errnoCode(cause);
   if (
     cause instanceof SessileError ||
     errno === undefined ||

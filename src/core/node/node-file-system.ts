@@ -2,7 +2,7 @@
 
 import * as fs from "node:fs";
 import type { ExactFileStat, FileKind, FileStat, FileSystem, OpenFile, OpenMode } from "./file-system.js";
-import { errnoOf } from "./file-system.js";
+import { errnoCode } from "./file-system.js";
 import { assertFullyWritten } from "./read-write-fully.js";
 
 const {
@@ -55,20 +55,20 @@ export function createNodeFileSystem({ paceSyncs = false } = {}): FileSystem {
         const fd = await inPool<number>((done) => fs.open(path, flags, permissions, done));
         return new NodeFile(fd, pacer);
       } catch (error) {
-        if (errnoOf(error) === absent) return undefined;
+        if (errnoCode(error) === absent) return undefined;
         throw error;
       }
     },
     stat: (path) => statUnlessAbsent(fs.statSync, path),
     lstat: (path) => statUnlessAbsent(fs.lstatSync, path),
-    lstatExact: async (path) => exactStatOf(await fs.promises.lstat(path, { bigint: true })),
+    lstatExact: async (path) => readExactStat(await fs.promises.lstat(path, { bigint: true })),
     realpath: (path) => fs.promises.realpath(path),
     async list(directory) {
       try {
         const entries = await fs.promises.readdir(directory, { withFileTypes: true });
-        return entries.map((entry) => ({ name: entry.name, kind: kindOf(entry) }));
+        return entries.map((entry) => ({ name: entry.name, kind: entryKind(entry) }));
       } catch (error) {
-        if (errnoOf(error) === "ENOENT") return [];
+        if (errnoCode(error) === "ENOENT") return [];
         throw error;
       }
     },
@@ -104,7 +104,7 @@ export function createNodeFileSystem({ paceSyncs = false } = {}): FileSystem {
         const later = () => inPool<void>((done) => fs.fsync(fd, done));
         await (pacer === undefined ? later() : pacer.run(later, () => fs.fsyncSync(fd)));
       } catch (error) {
-        if (!noDirectorySync.includes(errnoOf(error) ?? "")) throw error;
+        if (!noDirectorySync.includes(errnoCode(error) ?? "")) throw error;
       } finally {
         fs.closeSync(fd);
       }
@@ -138,11 +138,11 @@ class NodeFile implements OpenFile {
   }
 
   stat(): FileStat {
-    return statOf(fs.fstatSync(this.#descriptor()));
+    return readStat(fs.fstatSync(this.#descriptor()));
   }
 
   async statExact(): Promise<ExactFileStat> {
-    return exactStatOf(
+    return readExactStat(
       await this.#inPool<fs.BigIntStats>((fd, done) => fs.fstat(fd, { bigint: true }, done)),
     );
   }
@@ -266,7 +266,7 @@ function unless<T>(errnos: readonly string[], act: () => T): T | undefined {
   try {
     return act();
   } catch (error) {
-    if (errnos.includes(errnoOf(error) ?? "")) return undefined;
+    if (errnos.includes(errnoCode(error) ?? "")) return undefined;
     throw error;
   }
 }
@@ -276,7 +276,7 @@ function succeeds(errno: string, act: () => void): boolean {
     act();
     return true;
   } catch (error) {
-    if (errnoOf(error) === errno) return false;
+    if (errnoCode(error) === errno) return false;
     throw error;
   }
 }
@@ -289,25 +289,25 @@ function statUnlessAbsent(
 ): FileStat | undefined {
   try {
     const stats = read(path, orUndefined);
-    return stats && statOf(stats);
+    return stats && readStat(stats);
   } catch (error) {
     // ENOTDIR: a file is in place of a parent directory.
-    if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
+    if (["ENOENT", "ENOTDIR"].includes(errnoCode(error) ?? "")) return undefined;
     throw error;
   }
 }
 
-function statOf(stats: fs.Stats): FileStat {
+function readStat(stats: fs.Stats): FileStat {
   const { dev, ino, size, mtimeMs, ctimeMs } = stats;
-  return { kind: stats.isFile() ? "file" : kindOf(stats), dev, ino, size, mtimeMs, ctimeMs };
+  return { kind: stats.isFile() ? "file" : entryKind(stats), dev, ino, size, mtimeMs, ctimeMs };
 }
 
-function exactStatOf(stats: fs.BigIntStats): ExactFileStat {
+function readExactStat(stats: fs.BigIntStats): ExactFileStat {
   const { dev, ino, size, mtimeNs } = stats;
-  return { kind: kindOf(stats), dev, ino, size, mtimeNs };
+  return { kind: entryKind(stats), dev, ino, size, mtimeNs };
 }
 
-function kindOf(entry: fs.Stats | fs.BigIntStats | fs.Dirent): FileKind {
+function entryKind(entry: fs.Stats | fs.BigIntStats | fs.Dirent): FileKind {
   if (entry.isFile()) return "file";
   if (entry.isDirectory()) return "directory";
   if (entry.isSymbolicLink()) return "link";

@@ -2,7 +2,7 @@
 
 import * as fs from "node:fs";
 import * as os from "node:os";
-import { errnoOf } from "./file-system.js";
+import { errnoCode } from "./file-system.js";
 
 /** Identifies a process among all processes, on any machine and across reboots. */
 export interface ProcessIdentity {
@@ -23,7 +23,7 @@ export function ownIdentity(): ProcessIdentity {
     pid: process.pid,
     host: [os.hostname(), attempt(() => fs.readlinkSync("/proc/self/ns/pid"))].filter(Boolean).join("/"),
     bootId: attempt(() => fs.readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()),
-    startTime: statOf(process.pid).startTime,
+    startTime: statByPid(process.pid).startTime,
   };
   return own;
 }
@@ -34,7 +34,7 @@ export function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    const errno = errnoOf(error) ?? "";
+    const errno = errnoCode(error) ?? "";
     // An id outside the system's range throws another error: no process has it.
     return /^E[A-Z]{1,30}$/.test(errno) && errno !== "ESRCH";
   }
@@ -43,7 +43,7 @@ export function isRunning(pid: number): boolean {
 /** Whether a process of this host and boot is running. */
 export function isAlive(other: ProcessIdentity): boolean {
   if (!isRunning(other.pid)) return false;
-  const { state, startTime } = statOf(other.pid);
+  const { state, startTime } = statByPid(other.pid);
   // A zombie: its parent has not reaped it, so that its id is in use, but it will never release anything.
   if (state === "Z" || state === "X") return false;
   return startTime === "" || other.startTime === "" || startTime === other.startTime;
@@ -53,7 +53,7 @@ export function isAlive(other: ProcessIdentity): boolean {
  * Fields 3 and 22 of /proc/PID/stat, counted after the command's name, which may contain spaces and
  * parentheses; empty if there is no such file. See proc(5).
  */
-function statOf(pid: number): { readonly state: string; readonly startTime: string } {
+function statByPid(pid: number): { readonly state: string; readonly startTime: string } {
   const stat = attempt(() => fs.readFileSync(`/proc/${pid}/stat`, "utf8"));
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return { state: fields[0] ?? "", startTime: fields[19] ?? "" };

@@ -1,7 +1,7 @@
 /** Publishes a complete file under a free name, without replacing another one. */
 
 import type { FileSystem } from "./file-system.js";
-import { errnoOf } from "./file-system.js";
+import { errnoCode } from "./file-system.js";
 
 /** Errors of link(2) on file systems without hard links, and of names that have as many as they can. */
 const noLinks = [
@@ -28,7 +28,7 @@ export function publishExclusive(fileSystem: FileSystem, temporary: string, path
   try {
     return fileSystem.link(temporary, path);
   } catch (error) {
-    if (!noLinks.includes(errnoOf(error) ?? "UNKNOWN")) throw error;
+    if (!noLinks.includes(errnoCode(error) ?? "UNKNOWN")) throw error;
   }
   if (fileSystem.lstat(path) !== undefined) return false;
   fileSystem.rename(temporary, path);

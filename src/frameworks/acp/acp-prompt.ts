@@ -10,7 +10,7 @@ import {
   documentTypes,
   imageTypes,
   textCallRules,
-  transcriptOf,
+  toTranscript,
 } from "../../providers/internal.js";
 
 /**
@@ -52,7 +52,7 @@ export interface AcpPromptOptions {
  * @example
  * ```ts
  * const target = acpPrompt({ capabilities: { image: true, embeddedContext: true } });
- * const { value } = await project(contextOf([userMessage("hi")]), target);
+ * const { value } = await project(contextFrom([userMessage("hi")]), target);
  * value.prompt; // [{ type: "text", text: "hi" }]
  * ```
  */
@@ -71,12 +71,15 @@ export function acpPrompt(options: AcpPromptOptions = {}): Target<AcpPrompt> {
     limits: { profile },
     embedsBase64: true,
     render: (request, tools) => ({
-      prompt: [...blocksOf(transcriptOf(request, history === "transcript"), tools)],
+      prompt: [...pieceBlocks(toTranscript(request, history === "transcript"), tools)],
     }),
   };
 }
 
-function* blocksOf(pieces: ReturnType<typeof transcriptOf>, { trace }: RenderTools): Iterable<ContentBlock> {
+function* pieceBlocks(
+  pieces: ReturnType<typeof toTranscript>,
+  { trace }: RenderTools,
+): Iterable<ContentBlock> {
   for (const { part, text } of pieces) {
     const block = text === undefined ? contentBlock(part) : { type: "text" as const, text };
     yield part === undefined ? block : trace(block, part);

@@ -14,7 +14,7 @@ import { shownBlocks } from "../../content/internal.js";
 import { encodeBase64 } from "../../core/base64.js";
 import { SessileError } from "../../core/errors/index.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
-import { applyUpdates, updatesOf as messageUpdatesOf } from "../../session/internal.js";
+import { applyUpdates, entryUpdates as messageUpdatesOf } from "../../session/internal.js";
 import type { AcpContent, AcpToolContent, AcpToolKind, AcpToolLocation, AcpUpdate } from "./updates.js";
 
 /** The appearance of a tool call. */
@@ -64,7 +64,7 @@ export async function* acpReplay(
   const calls = new OpenCalls(entries);
   for (const entry of entries) {
     const message = shownMessage(entry);
-    if (message !== undefined) yield* updatesOf(entry.id, message, calls, options);
+    if (message !== undefined) yield* updatesByMessageId(entry.id, message, calls, options);
   }
 }
 
@@ -76,7 +76,7 @@ function shownMessage(entry: SessionEntry | UnknownEntry): Message | undefined {
   return { role: "custom", customType, content, display, timestamp: Date.parse(entry.timestamp) };
 }
 
-async function* updatesOf(
+async function* updatesByMessageId(
   messageId: string,
   message: Message,
   calls: OpenCalls,
@@ -84,12 +84,12 @@ async function* updatesOf(
 ): AsyncGenerator<AcpUpdate, void, undefined> {
   switch (message.role) {
     case "user":
-      for await (const content of contentOf(message.content, options.blobs))
+      for await (const content of readContent(message.content, options.blobs))
         yield { sessionUpdate: "user_message_chunk", messageId, content };
       return;
     case "custom":
       if (!message.display) return;
-      for await (const content of contentOf(message.content, options.blobs))
+      for await (const content of readContent(message.content, options.blobs))
         yield { sessionUpdate: "agent_message_chunk", messageId, content };
       return;
     case "assistant":
@@ -100,7 +100,7 @@ async function* updatesOf(
           if (!isAnswered) yield { sessionUpdate: "tool_call_update", toolCallId, status: "failed" };
         } else if (block.type === "text" || block.type === "image" || block.type === "opaque") {
           const shown = block.type === "opaque" ? shownBlocks(block) : [block];
-          for await (const content of contentOf(shown, options.blobs))
+          for await (const content of readContent(shown, options.blobs))
             yield { sessionUpdate: "agent_message_chunk", messageId, content };
         } else if (block.type === "thinking" && block.redacted !== true && block.thinking !== "") {
           const content = textContent(block.thinking);
@@ -116,7 +116,7 @@ async function* updatesOf(
       const toolCallId = found?.toolCallId ?? calls.unique(id);
       if (found === undefined) yield toolCallUpdate(toolCallId, missing, {});
       const content: AcpToolContent[] = [];
-      for await (const block of contentOf(message.content, options.blobs))
+      for await (const block of readContent(message.content, options.blobs))
         content.push({ type: "content", content: block });
       const status = message.isError ? "failed" : "completed";
       const rawOutput = message.details ?? messageText(message);
@@ -200,7 +200,7 @@ class OpenCalls {
   }
 }
 
-async function* contentOf(
+async function* readContent(
   content: string | readonly (TextBlock | ImageBlock)[],
   blobs: BlobStore | undefined,
 ): AsyncGenerator<AcpContent, void, undefined> {

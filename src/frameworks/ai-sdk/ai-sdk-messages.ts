@@ -6,8 +6,8 @@ import { describe, stringArgument } from "../../core/arguments.js";
 import type { Target, TargetMedia } from "../../providers/index.js";
 import { mediaFor, withoutPastReasoning } from "../../providers/internal.js";
 import { modelFacts } from "../../providers/models/internal.js";
-import { familyOf, modelRefOf } from "./families.js";
-import { type AiSdkMessages, isOwnPart, signatureOf } from "./messages.js";
+import { providerFamily, toModelRef } from "./families.js";
+import { type AiSdkMessages, isOwnPart, readSignature } from "./messages.js";
 import { renderMessages } from "./render.js";
 
 /** The identity that a model object of the AI SDK carries. */
@@ -41,18 +41,18 @@ export interface AiSdkMessagesOptions {
  * @example
  * ```ts
  * const model = { provider: "anthropic.messages", modelId: "claude-sonnet-4-5" };
- * const { value } = await project(contextOf([userMessage("hi")]), aiSdkMessages({ model }));
+ * const { value } = await project(contextFrom([userMessage("hi")]), aiSdkMessages({ model }));
  * value.messages; // [{ role: "user", content: [{ type: "text", text: "hi" }] }]
  * ```
  */
 export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessages> {
   const { provider, modelId } = modelArgument(options?.model);
-  const family = familyOf(provider, modelId);
+  const family = providerFamily(provider, modelId);
   const { account, accepts = mediaFor(modelId, provider, family.accepts), contextWindow } = options;
   const limits = options.profile === undefined ? family.limits : { profile: options.profile };
   return {
     name: "ai-sdk-messages",
-    model: { ...modelRefOf(provider, modelId), ...(account === undefined ? {} : { account }) },
+    model: { ...toModelRef(provider, modelId), ...(account === undefined ? {} : { account }) },
     accepts,
     rules: {
       ...(family.callId === undefined ? {} : { callId: family.callId }),
@@ -87,5 +87,5 @@ function opaqueMedia(data: unknown): "always" | "replayed" | "never" {
   if (!isOwnPart(part)) return "never";
   const { type }: { readonly type: string } = part;
   const isFile = type === "file" || type === "reasoning-file";
-  return isFile && signatureOf(part.providerOptions) === undefined ? "replayed" : "always";
+  return isFile && readSignature(part.providerOptions) === undefined ? "replayed" : "always";
 }

@@ -1,17 +1,17 @@
 /** Appends the messages that a page posts to a session: at their place in the tree, once. */
 
-import { describeResource, type Message, messageText, resourceOf } from "../../content/index.js";
+import { blockResource, describeResource, type Message, messageText } from "../../content/index.js";
 import { isRecord } from "../../core/shape.js";
 import type { EntryDraft, EntryNode, EntryType, Session, SessionTree } from "../../session/index.js";
 import { type FromUIMessagesOptions, fromUIMessages } from "./from-ui-messages.js";
 import {
-  answersOf,
   isAnswered,
   isDenied,
   notOwn,
   type Posted,
   type PostedMessageOptions,
   postedMessage,
+  replyAnswers,
 } from "./posted.js";
 import { toUIMessages, updatedMessages } from "./to-ui-messages.js";
 import type { UiMessage } from "./ui-message.js";
@@ -44,7 +44,7 @@ export async function appendUIMessages(
 ): Promise<{ readonly leafId: string | null; readonly written: number }> {
   const posted = postedMessage(messages, options);
   const { message, before } = posted;
-  const { versions, steering } = await versionsOf(session, [message.id, ...before]);
+  const { versions, steering } = await sessionVersions(session, [message.id, ...before]);
   const known = versions.get(message.id) ?? [];
   if (message.role === "assistant") return appendResults(session, { posted, known, steering }, options);
   const tree = await session.tree();
@@ -62,8 +62,8 @@ export async function appendUIMessages(
   const [latest] = known.slice(-1);
   const seen = before.findLast((id) => versions.has(id));
   const end =
-    seen === undefined ? session.leafId : endOf(tree, versions.get(seen)?.at(-1) as string, steering);
-  const behind = latest === undefined ? end : parentOf(tree, latest);
+    seen === undefined ? session.leafId : treeEnd(tree, versions.get(seen)?.at(-1) as string, steering);
+  const behind = latest === undefined ? end : treeParent(tree, latest);
   const written = await appendAfter(session, behind, drafts, options.signal);
   return { leafId: session.leafId, written: written.length };
 }
@@ -92,7 +92,7 @@ async function appendAfter(
 }
 
 /** Entries by the ids that pages know, oldest first, and those that pages show as a part of a reply. */
-async function versionsOf(
+async function sessionVersions(
   session: Session,
   ids: readonly string[],
 ): Promise<{
@@ -139,7 +139,8 @@ async function sameVersion(
     const entry = await session.entry(id);
     if (entry === undefined) continue;
     const message = entry.type === "message" ? entry.message : updatedMessages([entry]).get(id);
-    if (message !== undefined && isSameContent(contentOf(message), contentOf(posted as Message))) return id;
+    if (message !== undefined && isSameContent(messageContent(message), messageContent(posted as Message)))
+      return id;
   }
   return undefined;
 }
@@ -150,13 +151,13 @@ function isSameContent(known: readonly unknown[], posted: readonly unknown[]): b
 }
 
 function isSameBlock(known: unknown, posted: unknown): boolean {
-  const resource = isRecord(known) ? resourceOf(known as never) : undefined;
+  const resource = isRecord(known) ? blockResource(known as never) : undefined;
   const isDescriptor = resource !== undefined && isSame(describeResource(resource), comparable(posted));
   return isDescriptor || isSame(comparable(known), comparable(posted));
 }
 
 /** Texts and blocks. */
-function contentOf(message: Message): readonly unknown[] {
+function messageContent(message: Message): readonly unknown[] {
   if (!("content" in message)) return [messageText(message)];
   return typeof message.content === "string" ? [message.content] : message.content;
 }
@@ -164,7 +165,7 @@ function contentOf(message: Message): readonly unknown[] {
 /** A block as it is compared: an attachment by its bytes, not by its id. */
 function comparable(block: unknown): unknown {
   if (!isRecord(block)) return block;
-  const resource = resourceOf(block as never);
+  const resource = blockResource(block as never);
   if (resource === undefined) return block.type === "text" ? block.text : block;
   return resource.kind === "link" ? resource.uri : [resource.blob, resource.name ?? ""];
 }
@@ -185,14 +186,14 @@ export interface UIVersion {
 export async function uiVersions(session: Session, messageId: string): Promise<readonly UIVersion[]> {
   const tree = await session.tree();
   const current = new Set(tree.path(session.leafId).map(({ id }) => id));
-  const { versions } = await versionsOf(session, [messageId]);
+  const { versions } = await sessionVersions(session, [messageId]);
   const known = versions.get(messageId) ?? [];
   const entryId = known.findLast((id) => current.has(id)) ?? known.at(-1);
   if (entryId === undefined) return [];
   const { role } = tree.node(entryId) as EntryNode;
   // A version is after its own note, if it has one.
   const siblings = tree
-    .children(parentOf(tree, entryId))
+    .children(treeParent(tree, entryId))
     .flatMap((node) => (node.type === "custom" ? tree.children(node.id) : [node]))
     .filter((node) => node.type === "message" && node.role === role);
   const leaves = await session.leaves();
@@ -204,7 +205,7 @@ export async function uiVersions(session: Session, messageId: string): Promise<r
 }
 
 /** The entry before a message, and before its note. */
-function parentOf(tree: SessionTree, id: string): string | null {
+function treeParent(tree: SessionTree, id: string): string | null {
   const parent = tree.node(id)?.parentId ?? null;
   return parent !== null && tree.node(parent)?.type === "custom" && tree.children(parent).length === 1
     ? (tree.node(parent)?.parentId ?? null)
@@ -220,7 +221,7 @@ export const outsideConversation: ReadonlySet<string> = /* @__PURE__ */ new Set<
 ]);
 
 /** The last entry of the message that begins with an entry: its steps, results and notes. */
-function endOf(tree: SessionTree, id: string, steering: ReadonlySet<string>): string {
+function treeEnd(tree: SessionTree, id: string, steering: ReadonlySet<string>): string {
   let last = id;
   const open = tree.node(id)?.role === "user" ? [] : [id];
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
@@ -247,10 +248,10 @@ async function appendResults(
   const { message } = posted;
   const known = reply.known.at(-1);
   if (known === undefined || (await session.tree()).node(known)?.role !== "assistant") throw notOwn(posted);
-  const leafId = endOf(await session.tree(), known, steering);
+  const leafId = treeEnd(await session.tree(), known, steering);
   const shown = await toUIMessages(await session.path(leafId), { running: true });
   const stored = shown.findLast(({ id }) => id === message.id);
-  const answers = stored === undefined ? [] : [...answersOf(stored, posted, options).values()];
+  const answers = stored === undefined ? [] : [...replyAnswers(stored, posted, options).values()];
   const parts = answers.filter((part) => isAnswered(part) || isDenied(part));
   const drafts = await fromUIMessages([{ ...message, parts }]);
   const results = drafts.filter((draft) => draft.type === "message" && draft.message.role === "toolResult");

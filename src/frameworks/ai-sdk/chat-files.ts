@@ -9,7 +9,7 @@ import { decodeBase64 } from "../../core/base64.js";
 import { isRecord } from "../../core/shape.js";
 import { valueDigest } from "../shared/ids.js";
 import type { PackedValue, Parcel } from "../shared/parcels.js";
-import { dataUrlHead, type FilePart, isFilePart, partsOf } from "./ui-message.js";
+import { dataUrlHead, type FilePart, isFilePart, messageParts } from "./ui-message.js";
 
 /** A file of a chat that is in the blob store. */
 export interface ChatFile {
@@ -31,9 +31,9 @@ export interface StoredFile {
 }
 
 /** The files of a parcel, by the parts that name them. */
-export function filesOf(parcel: Parcel, chatId: string): readonly StoredFile[] {
+export function parcelFiles(parcel: Parcel, chatId: string): readonly StoredFile[] {
   if (parcel.out === undefined) return [];
-  const parts = partsOf("json" in parcel ? JSON.parse(parcel.json) : parcel.v);
+  const parts = messageParts("json" in parcel ? JSON.parse(parcel.json) : parcel.v);
   return parcel.out.flatMap((out) => {
     const [path, kind, ref, head] = out;
     const at = partOfUrl(path);
@@ -80,7 +80,7 @@ function digestible(part: FilePart, known: ReadonlyMap<string, StoredFile>): unk
 
 /** Whether a message has a file part whose address may be one of the chat's. */
 export function hasAddress(message: unknown): boolean {
-  return partsOf(message).some((part) => isFilePart(part) && !part.url.startsWith("data:"));
+  return messageParts(message).some((part) => isFilePart(part) && !part.url.startsWith("data:"));
 }
 
 /** A packed message with the stored files in place of their addresses. */

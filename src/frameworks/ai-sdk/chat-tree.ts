@@ -2,7 +2,7 @@
 
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
-import { erasureOf, ownEntry } from "../../log/internal.js";
+import { entryErasure, ownEntry } from "../../log/internal.js";
 import type { Session, SessionTree } from "../../session/index.js";
 import { entryId, textDigest } from "../shared/ids.js";
 import { isParcel, type Parcel } from "../shared/parcels.js";
@@ -44,7 +44,7 @@ export function messageBefore(tree: SessionTree, id: string): string | null {
 }
 
 /** The last message of the branch of the leaf; null if there is none. */
-export async function leafMessageOf(session: Session | undefined): Promise<string | null> {
+export async function leafMessage(session: Session | undefined): Promise<string | null> {
   return session === undefined ? null : messageAtOrBefore(await session.tree(), session.leafId);
 }
 
@@ -68,7 +68,7 @@ export async function messagesUpTo(
 }
 
 /** The messages that follow the same message, in the order in which they were written. */
-export function siblingsOf(tree: SessionTree, id: string): readonly string[] {
+export function treeSiblings(tree: SessionTree, id: string): readonly string[] {
   const parent = messageBefore(tree, id);
   return Array.from(tree.walk(), ({ node }) => node)
     .filter((node) => isMessageId(node.id) && messageBefore(tree, node.id) === parent)
@@ -77,7 +77,7 @@ export function siblingsOf(tree: SessionTree, id: string): readonly string[] {
 }
 
 /** The last message of the newest branch through a message. */
-export async function newestEndOf(session: Session, id: string): Promise<string> {
+export async function newestEnd(session: Session, id: string): Promise<string> {
   const tree = await session.tree();
   for (const leaf of await session.leaves())
     if (tree.path(leaf.id).some((node) => node.id === id)) return messageAtOrBefore(tree, leaf.id) ?? id;
@@ -101,7 +101,7 @@ export async function erasedAfter(
       continue;
     }
     const entry = await session.entry(node.id);
-    if (entry === undefined || erasureOf(entry) === undefined) continue;
+    if (entry === undefined || entryErasure(entry) === undefined) continue;
     const parcel = stored.read(entry)?.message;
     if (parcel !== undefined && "v" in parcel && messageDigest(parcel.v, new Map()) === sha256)
       return node.id;

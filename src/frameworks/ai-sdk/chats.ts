@@ -7,16 +7,16 @@
 import { describe } from "../../core/arguments.js";
 import { isRecord } from "../../core/shape.js";
 import type { EntryDraft, Session } from "../../session/index.js";
-import { previewOf } from "../../session/internal.js";
+import { partPreview } from "../../session/internal.js";
 import { type AppendPlan, SessionHandles, type SessionPlace } from "../shared/handles.js";
 import { type AdapterOptions, adapterSettings } from "../shared/options.js";
 import { type PackedValue, type Parcel, Parcels } from "../shared/parcels.js";
 import {
   type ChatFile,
   fileBytes,
-  filesOf,
   hasAddress,
   messageDigest,
+  parcelFiles,
   type StoredFile,
   withoutFiles,
   withStoredFiles,
@@ -25,18 +25,18 @@ import {
   chatConflict,
   erasedAfter,
   isMessageId,
-  leafMessageOf,
+  leafMessage,
   messageBefore,
   messageEntryId,
   messagesUpTo,
-  newestEndOf,
+  newestEnd,
   type StoredMessage,
-  siblingsOf,
   stored,
+  treeSiblings,
 } from "./chat-tree.js";
 import { RunningReplies } from "./chunk-log.js";
-import { answersOf, notOwn, type PostedMessageOptions, postedMessage } from "./posted.js";
-import { partsOf, type UiChunk, type UiMessage } from "./ui-message.js";
+import { notOwn, type PostedMessageOptions, postedMessage, replyAnswers } from "./posted.js";
+import { messageParts, type UiChunk, type UiMessage } from "./ui-message.js";
 
 /** Options of {@link aiSdkChats}. */
 export interface AiSdkChatsOptions extends AdapterOptions {
@@ -179,7 +179,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
   const parcels = new Parcels({ blobs, outOfLine });
   const replies = new RunningReplies<never>();
   const files = new WeakMap<Session, Map<string, readonly StoredFile[]>>();
-  const placeOf = (chatId: string): SessionPlace => {
+  const placeByChatId = (chatId: string): SessionPlace => {
     if (typeof chatId !== "string") throw new TypeError(`chatId: expected a string, got ${describe(chatId)}`);
     return { partition, key: chatId };
   };
@@ -196,7 +196,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     for (const { node } of (await session.tree()).walk()) {
       if (!isMessageId(node.id) || known.has(node.id)) continue;
       const message = await messageAt(session, node.id);
-      known.set(node.id, message === undefined ? [] : filesOf(message.message, chatId));
+      known.set(node.id, message === undefined ? [] : parcelFiles(message.message, chatId));
     }
     return [...known.values()].flat();
   }
@@ -216,8 +216,8 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     if (form === "data") return (await parcels.open(parcel)) as M;
     if (fileUrl === undefined) throw new TypeError('files: "url" needs the option fileUrl');
     const message = await parcels.open(withoutFiles(parcel));
-    const parts = partsOf(message) as { url?: string }[];
-    for (const file of filesOf(parcel, chatId)) {
+    const parts = messageParts(message) as { url?: string }[];
+    for (const file of parcelFiles(parcel, chatId)) {
       const part = parts[file.part];
       if (part !== undefined) part.url = await fileUrl(file.file);
     }
@@ -243,7 +243,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
       session !== undefined && taken.some(({ addressed }) => addressed !== undefined)
         ? await addressesIn(session, chatId)
         : noFiles;
-    const leaf = await leafMessageOf(session);
+    const leaf = await leafMessage(session);
     let leafId = from;
     // The entry after which the first new message is appended.
     let parent = from;
@@ -276,7 +276,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     if (after !== undefined && after !== leaf) throw chatConflict(after, leaf);
     if (drafts.length === 0) return { drafts: [{ type: "leaf", targetId: leafId }], done };
     // Not of a message that the chat has: its text may be erased, and the page may still have it.
-    const title = titleOf(taken, taken.length - drafts.length);
+    const title = chatTitle(taken, taken.length - drafts.length);
     const isTitled =
       title === undefined || session?.info.title !== undefined || session?.info.name !== undefined;
     return {
@@ -289,8 +289,8 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
 
   return {
     async load(chatId, options = {}) {
-      return handles.read(placeOf(chatId), async (session) => {
-        const { leafId = await leafMessageOf(session) } = options;
+      return handles.read(placeByChatId(chatId), async (session) => {
+        const { leafId = await leafMessage(session) } = options;
         const messages: M[] = [];
         for (const { message } of await messagesUpTo(session, leafId))
           messages.push(await opened(message, chatId, options));
@@ -299,7 +299,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     },
 
     async save({ chatId, messages, after }) {
-      const place = placeOf(chatId);
+      const place = placeByChatId(chatId);
       if (!Array.isArray(messages))
         throw new TypeError(`messages: expected an array, got ${describe(messages)}`);
       const taken = messages.map((message, at) => takenMessage(message, `messages[${at}]`));
@@ -307,17 +307,17 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     },
 
     async post({ chatId, messages, ...rules }) {
-      const place = placeOf(chatId);
+      const place = placeByChatId(chatId);
       const posted = postedMessage(messages, rules);
       const { message, path, before } = posted;
       const said = takenMessage(message, path);
       return handles.append(place, async (session) => {
-        const entries = await entriesOf(session, [message.id, ...before]);
+        const entries = await sessionEntries(session, [message.id, ...before]);
         const known = entries.get(message.id);
         const shown = before.findLast((id) => entries.has(id));
         if (session === undefined || known === undefined) {
           if (message.role === "assistant") throw notOwn(posted);
-          const from = shown === undefined ? await leafMessageOf(session) : (entries.get(shown) as string);
+          const from = shown === undefined ? await leafMessage(session) : (entries.get(shown) as string);
           return planSave(session, { chatId, taken: [said], from });
         }
         const parcel = (await messageAt(session, known))?.message as Parcel;
@@ -326,25 +326,25 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
         if (stored.role !== message.role) throw notOwn(posted);
         const from = messageBefore(await session.tree(), known);
         if (!isReply) return planSave(session, { chatId, taken: [said], from });
-        const answers = answersOf(stored, posted, rules);
+        const answers = replyAnswers(stored, posted, rules);
         const parts = stored.parts.map((part, at) => answers.get(at) ?? part);
         return planSave(session, { chatId, taken: [takenMessage({ ...stored, parts }, path)], from });
       });
     },
 
     async leafId(chatId) {
-      return handles.read(placeOf(chatId), async (session) => leafMessageOf(session));
+      return handles.read(placeByChatId(chatId), async (session) => leafMessage(session));
     },
 
     async versions(chatId, messageId, options = {}) {
-      return handles.read(placeOf(chatId), async (session) => {
-        const id = (await entriesOf(session, [messageId])).get(messageId);
+      return handles.read(placeByChatId(chatId), async (session) => {
+        const id = (await sessionEntries(session, [messageId])).get(messageId);
         if (session === undefined || id === undefined) return [];
         const found: { leafId: string; message: M }[] = [];
-        for (const sibling of siblingsOf(await session.tree(), id)) {
+        for (const sibling of treeSiblings(await session.tree(), id)) {
           const message = await messageAt(session, sibling);
           if (message === undefined) continue;
-          const leafId = await newestEndOf(session, sibling);
+          const leafId = await newestEnd(session, sibling);
           found.push({ leafId, message: await opened(message.message, chatId, options) });
         }
         return found;
@@ -359,15 +359,15 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     },
 
     async file(chatId, ref) {
-      return handles.read(placeOf(chatId), async (session) => {
+      return handles.read(placeByChatId(chatId), async (session) => {
         const known = session === undefined ? [] : await filesIn(session, chatId);
         return fileBytes(blobs, known.find(({ file }) => file.ref === ref)?.file);
       });
     },
 
-    stream: (chatId, reply) => replies.start(placeOf(chatId).key, reply as never) as never,
-    resume: (chatId) => replies.resume(placeOf(chatId).key) as never,
-    delete: async (chatId) => handles.delete(placeOf(chatId)),
+    stream: (chatId, reply) => replies.start(placeByChatId(chatId).key, reply as never) as never,
+    resume: (chatId) => replies.resume(placeByChatId(chatId).key) as never,
+    delete: async (chatId) => handles.delete(placeByChatId(chatId)),
     close: async () => handles.close(),
   };
 
@@ -378,7 +378,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
   }
 
   /** The entries of messages: of each the newest on the branch of the leaf, else the newest of all. */
-  async function entriesOf(
+  async function sessionEntries(
     session: Session | undefined,
     messageIds: readonly string[],
   ): Promise<ReadonlyMap<string, string>> {
@@ -386,7 +386,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     if (session === undefined) return found;
     const wanted = new Set(messageIds);
     const tree = await session.tree();
-    const leaf = await leafMessageOf(session);
+    const leaf = await leafMessage(session);
     const current = leaf === null ? [] : tree.path(leaf).map(({ id }) => id);
     const all = Array.from(tree.walk(), ({ node }) => node.id);
     for (const entryId of new Set([...current.reverse(), ...all.reverse()])) {
@@ -399,12 +399,12 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
 }
 
 /** The first text of the user, or the names of the files; undefined if it stands before the new messages. */
-function titleOf(taken: readonly TakenMessage[], firstNew: number): string | undefined {
+function chatTitle(taken: readonly TakenMessage[], firstNew: number): string | undefined {
   const all = taken.map(({ packed }) => packed.json);
   const at = all.findIndex((json) => isRecord(json) && json.role === "user");
   const first = at < firstNew ? undefined : all[at];
-  return previewOf(
-    partsOf(first).map((part) => {
+  return partPreview(
+    messageParts(first).map((part) => {
       if (!isRecord(part)) return {};
       if (part.type === "text" && typeof part.text === "string") return { text: part.text };
       return isRecord(part) && part.type === "file" && typeof part.filename === "string"

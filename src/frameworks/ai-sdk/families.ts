@@ -144,7 +144,7 @@ const routedToGoogle = /^(?:google|vertex)\//;
  * Facts about a provider, by its name in model objects. Only models from Gemini 3 on see media in a tool's
  * result.
  */
-export function familyOf(provider: string, modelId: string): Family {
+export function providerFamily(provider: string, modelId: string): Family {
   const known = families.find(([name]) => name.test(provider))?.[1];
   const found = known ?? (routedToGoogle.test(modelId) ? { ...unknown, toolName: googleNames } : unknown);
   const facts = modelFacts(modelId);
@@ -178,7 +178,7 @@ function isArn(modelId: string): boolean {
 }
 
 /** How a message names who made it: the provider by its first name, and the package by the rest. */
-export function modelRefOf(
+export function toModelRef(
   provider: string,
   modelId: string,
 ): { readonly provider: string; readonly model: string; readonly api: string } {

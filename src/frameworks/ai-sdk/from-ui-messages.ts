@@ -18,15 +18,15 @@ import { isRecord } from "../../core/shape.js";
 import type { EntryDraft, SessionEntry } from "../../session/index.js";
 import {
   checkedMessage,
-  errorTextOf,
   invalidMessage,
   isDenied,
   type PlainMessage,
-  toolNameOf,
+  partErrorText,
+  partToolName,
 } from "./posted.js";
 import { isUiPart, toUIMessages } from "./to-ui-messages.js";
 import { dataUrlHead, isFilePart, type UiMessage, type UiPart } from "./ui-message.js";
-import { changesBetween, signatureOf, type UiNote, uiNote } from "./ui-note.js";
+import { changesBetween, metadataSignature, type UiNote, uiNote } from "./ui-note.js";
 
 /** Options of {@link fromUIMessages}: where files go, and their limits, as `ingest` has them. */
 export interface FromUIMessagesOptions
@@ -59,7 +59,7 @@ export async function fromUIMessages(
 ): Promise<readonly EntryDraft[]> {
   const used = new Set<string>();
   const isTaken = (id: string) => used.has(id) || options.has?.(id) === true;
-  const entryIdOf = (id: string) => {
+  const toEntryId = (id: string) => {
     const entryId = isName(id) && !isTaken(id) ? id : freshId(isTaken);
     used.add(entryId);
     return entryId;
@@ -72,7 +72,7 @@ export async function fromUIMessages(
     // After another reply it would be a step of that one.
     const isOwnMessage = valid.role === "assistant" && messages[at - 1]?.role !== "user";
     const { model } = options;
-    for (const draft of await draftsOf(valid, { path, files, model, entryIdOf, isOwnMessage }))
+    for (const draft of await messageDrafts(valid, { path, files, model, toEntryId, isOwnMessage }))
       drafts.push(draft);
   }
   return drafts;
@@ -93,7 +93,7 @@ interface Place {
   readonly model: FromUIMessagesOptions["model"] | undefined;
   readonly files: Files;
   /** The id of an entry for the id of a message. */
-  readonly entryIdOf: (id: string) => string;
+  readonly toEntryId: (id: string) => string;
   /** Whether the message needs a note to be one of its own. */
   readonly isOwnMessage: boolean;
   /** The fields of the note of a steering message. */
@@ -108,10 +108,10 @@ function isSteering(part: UiPart): part is SteeringPart {
 }
 
 /** One message: its note, if it needs one, and its entries. */
-async function draftsOf(message: PlainMessage, place: Place): Promise<readonly EntryDraft[]> {
+async function messageDrafts(message: PlainMessage, place: Place): Promise<readonly EntryDraft[]> {
   const { id, role, metadata, parts } = message;
-  const { files, entryIdOf, path } = place;
-  const entryId = entryIdOf(id);
+  const { files, toEntryId, path } = place;
+  const entryId = toEntryId(id);
   const writer = new MessageWriter(parts, place);
   const pieces = role === "assistant" ? writer.reply() : [writer.said(role)];
   const drafts: EntryDraft[] = [];
@@ -123,7 +123,7 @@ async function draftsOf(message: PlainMessage, place: Place): Promise<readonly E
     const { part, at, noStep } = piece;
     const steering = { steering: true, ...(noStep ? { noStep } : {}) } as const;
     const said = { id: part.id, role: "user", parts: part.parts } as const;
-    for (const draft of await draftsOf(said, { ...place, path: `${path}.parts[${at}]`, steering }))
+    for (const draft of await messageDrafts(said, { ...place, path: `${path}.parts[${at}]`, steering }))
       drafts.push(draft);
   }
   const bare: UiNote = {
@@ -236,7 +236,7 @@ class MessageWriter {
       const resource = role === "user" ? this.#files.get(part)?.resource : undefined;
       if (resource !== undefined) return userMessage(resource).content as TextBlock[];
       if (part.type === "text" && typeof part.text === "string") return [{ type: "text", text: part.text }];
-      const text = wordsOf(part);
+      const text = partWords(part);
       if (/\S/.test(text)) return [{ type: "text", text }];
       this.put.add(at);
       return [];
@@ -285,7 +285,7 @@ class MessageWriter {
     results: ToolResultMessage[],
   ): void {
     const resource = this.#files.get(part)?.resource;
-    const signature = signatureOf(part.providerMetadata);
+    const signature = metadataSignature(part.providerMetadata);
     const { text } = part;
     if (resource !== undefined) {
       content.push(fileBlock(part, resource));
@@ -310,12 +310,12 @@ class MessageWriter {
     results: ToolResultMessage[],
   ): void {
     const { toolCallId, state, input = part.rawInput ?? null, output = null } = part;
-    const toolName = toolNameOf(part);
+    const toolName = partToolName(part);
     const isOver = state === "output-available" || state === "output-error" || state === "output-denied";
     // The user's answer is the result: no tool runs.
     const isDone = isOver || isDenied(part);
     const isError = state !== "output-available";
-    const said = isError ? errorTextOf(part) : output;
+    const said = isError ? partErrorText(part) : output;
     if (!isDone) this.open.add(at);
     if (part.providerExecuted === true) {
       const options = part.callProviderMetadata;
@@ -331,7 +331,7 @@ class MessageWriter {
       content.push({ type: "opaque", data });
       return;
     }
-    const signature = signatureOf(part.callProviderMetadata);
+    const signature = metadataSignature(part.callProviderMetadata);
     const signed = signature === undefined ? {} : { thoughtSignature: signature };
     content.push({ type: "toolCall", id: toolCallId, name: toolName, arguments: input, ...signed });
     if (!isDone) return;
@@ -359,7 +359,7 @@ function fileBlock(part: UiPart, resource: Resource): TextBlock | OpaqueBlock {
 }
 
 /** The words in a part of the user that is neither text nor a file: a message of the AI SDK leaves it out. */
-function wordsOf(part: UiPart): string {
+function partWords(part: UiPart): string {
   return typeof part.text === "string" ? part.text : opaqueWords(part) || opaqueWords(part.data);
 }
 

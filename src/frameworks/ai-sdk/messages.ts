@@ -124,12 +124,12 @@ export function isOwnPart(data: unknown): data is AiSdkAssistantPart {
  * A provider's metadata of a part (signatures, ids of items) as text for a block of a session. Undefined if
  * it is empty.
  */
-export function signatureOf(options: unknown): string | undefined {
+export function readSignature(options: unknown): string | undefined {
   return isRecord(options) && Object.keys(options).length > 0 ? JSON.stringify(options) : undefined;
 }
 
-/** The inverse of {@link signatureOf}; undefined for any other text. */
-export function optionsOf(signature: string | undefined): AiSdkProviderOptions | undefined {
+/** The inverse of {@link readSignature}; undefined for any other text. */
+export function signatureOptions(signature: string | undefined): AiSdkProviderOptions | undefined {
   if (signature === undefined) return undefined;
   const options = parseJson(signature);
   return isProviderOptions(options) ? options : undefined;

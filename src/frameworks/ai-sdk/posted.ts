@@ -111,7 +111,7 @@ export function isDenied({ state, approval }: UiPart): boolean {
 }
 
 /** The name of the tool of a part. */
-export function toolNameOf({ type, toolName }: UiPart): string {
+export function partToolName({ type, toolName }: UiPart): string {
   return type === "dynamic-tool" ? String(toolName) : type.slice("tool-".length);
 }
 
@@ -120,7 +120,7 @@ export function toolNameOf({ type, toolName }: UiPart): string {
  * server has it, with the page's result, or with its approval if the call requests that one. Other changes of
  * the reply do not count. Throws INVALID_MESSAGE for the result of another tool than those of the page.
  */
-export function answersOf(
+export function replyAnswers(
   reply: UiMessage,
   { message, path }: Posted,
   { clientTools = [] }: PostedMessageOptions,
@@ -133,13 +133,13 @@ export function answersOf(
     if (answer === undefined) continue;
     const { state } = answer;
     if (isAnswered(answer)) {
-      const name = toolNameOf(call);
+      const name = partToolName(call);
       if (call.providerExecuted === true || !clientTools.includes(name))
         throw invalidMessage(`${path}.parts[${index}]`, "a result of a tool among clientTools", name);
       const result =
         state === "output-available"
           ? { state, output: answer.output }
-          : { state: "output-error", errorText: errorTextOf(answer) };
+          : { state: "output-error", errorText: partErrorText(answer) };
       answers.set(at, { ...call, ...result });
     } else if (state === "approval-responded" && call.state === "approval-requested") {
       const { approval: request } = call;
@@ -155,7 +155,7 @@ export function answersOf(
 }
 
 /** The error of a call, or the reason of its denial, as `convertToModelMessages` tells a model. */
-export function errorTextOf({ errorText, approval }: UiPart): string {
+export function partErrorText({ errorText, approval }: UiPart): string {
   if (typeof errorText === "string") return errorText;
   return isRecord(approval) && typeof approval.reason === "string"
     ? approval.reason

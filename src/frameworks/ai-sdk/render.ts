@@ -27,7 +27,7 @@ import {
   type AiSdkToolOutput,
   type AiSdkToolResultPart,
   isOwnPart,
-  optionsOf,
+  signatureOptions,
 } from "./messages.js";
 
 /**
@@ -69,7 +69,7 @@ class MessageWriter {
     if (results.length > 0) {
       const content = results.map((result): AiSdkToolResultPart => {
         const { callId: toolCallId, name: toolName } = result;
-        const output = outputOf(result, this.#tools, this.#names);
+        const output = toolOutput(result, this.#tools, this.#names);
         const part = { type: "tool-result" as const, toolCallId, toolName, output };
         return { ...part, ...this.options(result) };
       });
@@ -102,9 +102,9 @@ class MessageWriter {
   #assistantPart(part: AssistantPart): AiSdkAssistantPart | undefined {
     switch (part.type) {
       case "text":
-        return { type: "text", text: part.text, ...this.options(part, optionsOf(part.signature)) };
+        return { type: "text", text: part.text, ...this.options(part, signatureOptions(part.signature)) };
       case "reasoning": {
-        const providerOptions = optionsOf(part.signature);
+        const providerOptions = signatureOptions(part.signature);
         if (providerOptions !== undefined) return { type: "reasoning", text: part.text, providerOptions };
         this.#drop(part, "reasoning", "its signature is of another kind");
         return undefined;
@@ -112,7 +112,7 @@ class MessageWriter {
       case "call": {
         const { id: toolCallId, name: toolName } = part;
         const input = copyJson(part.arguments);
-        const own = optionsOf(part.signature);
+        const own = signatureOptions(part.signature);
         return { type: "tool-call", toolCallId, toolName, input, ...this.options(part, own) };
       }
       case "opaque": {
@@ -154,7 +154,7 @@ function userPart(part: UserPart, tools: RenderTools, names?: DocumentNames): Ai
  * The output of a tool. A result of text alone is text: converters for Chat Completions write any other
  * content as JSON. Images are sent as images, not as files: the Anthropic converter of version 6 drops files.
  */
-function outputOf(
+function toolOutput(
   { parts, isError }: ResultPart,
   tools: RenderTools,
   names?: DocumentNames,

@@ -6,17 +6,17 @@ import { array, custom, isRecord, joinPath, object, string } from "../../core/sh
 import {
   assertReply,
   blockFields,
-  countOf,
   countsIn,
-  endOf,
   given,
   modelNames,
+  readCount,
+  replyEnd,
   replyEnding,
   replyFields,
   usageFields,
 } from "../../providers/internal.js";
-import { modelRefOf } from "./families.js";
-import { signatureOf } from "./messages.js";
+import { toModelRef } from "./families.js";
+import { readSignature } from "./messages.js";
 
 /** A step of `generateText` or `streamText`, as far as it is read. */
 export interface AiSdkStep {
@@ -104,11 +104,11 @@ export function readAiSdkReply(reply: AiSdkReply, options: ReadAiSdkReplyOptions
 
 /** The message of a step. */
 export function readStep(step: AiSdkStep, options: ReadAiSdkReplyOptions): AssistantMessage {
-  const { provider, model: asked, api } = modelRefOf(step.model.provider, step.model.modelId);
+  const { provider, model: asked, api } = toModelRef(step.model.provider, step.model.modelId);
   const { finishReason, rawFinishReason, providerMetadata, response, usage } = step;
   // The SDK calls a pause a stop, and its older versions a refusal.
-  const raw = endOf(rawFinishReason);
-  const end = raw === "pause" || raw === "refused" ? raw : (endOf(finishReason) ?? "stop");
+  const raw = replyEnd(rawFinishReason);
+  const end = raw === "pause" || raw === "refused" ? raw : (replyEnd(finishReason) ?? "stop");
   const { refused, ...ending } = replyEnding(end, finishReason);
   const { id } = response;
   // Not as arguments: a reply may have more blocks than a call takes.
@@ -120,7 +120,7 @@ export function readStep(step: AiSdkStep, options: ReadAiSdkReplyOptions): Assis
       usage: aiSdkUsage(step),
       ...ending,
     }),
-    content: blocksOf(step),
+    content: stepBlocks(step),
     ...(refused === undefined ? {} : { refused }),
     ...replyFields({
       ...{ id, rawFinishReason, providerMetadata },
@@ -135,15 +135,15 @@ const countedTokens = ["inputTokens", "inputTokenDetails", "outputTokens", "tota
 function aiSdkUsage({ usage }: AiSdkStep): Usage {
   const tokens = countsIn(usage);
   const details = countsIn(tokens.inputTokenDetails);
-  const inputTokens = countOf(tokens.inputTokens) ?? 0;
-  const output = countOf(tokens.outputTokens) ?? 0;
-  const cacheRead = countOf(details.cacheReadTokens) ?? 0;
-  const cacheWrite = countOf(details.cacheWriteTokens) ?? 0;
-  const input = countOf(details.noCacheTokens) ?? Math.max(0, inputTokens - cacheRead - cacheWrite);
-  const totalTokens = countOf(tokens.totalTokens) ?? inputTokens + output;
+  const inputTokens = readCount(tokens.inputTokens) ?? 0;
+  const output = readCount(tokens.outputTokens) ?? 0;
+  const cacheRead = readCount(details.cacheReadTokens) ?? 0;
+  const cacheWrite = readCount(details.cacheWriteTokens) ?? 0;
+  const input = readCount(details.noCacheTokens) ?? Math.max(0, inputTokens - cacheRead - cacheWrite);
+  const totalTokens = readCount(tokens.totalTokens) ?? inputTokens + output;
   // Anthropic's own counts.
   const written = countsIn(countsIn(tokens.raw).cache_creation);
-  const cacheWrite1h = countOf(written.ephemeral_1h_input_tokens) ?? 0;
+  const cacheWrite1h = readCount(written.ephemeral_1h_input_tokens) ?? 0;
   const hourly = cacheWrite1h > 0 ? { cacheWrite1h } : {};
   return { input, output, cacheRead, cacheWrite, ...hourly, totalTokens };
 }
@@ -157,26 +157,26 @@ interface ContentPart {
   readonly citations?: unknown;
 }
 
-function blocksOf({ content, finishReason, response }: AiSdkStep): readonly Block[] {
+function stepBlocks({ content, finishReason, response }: AiSdkStep): readonly Block[] {
   const kept: readonly ContentPart[] = content.filter(isKept);
   const isLast = ({ role }: { readonly role: string }) => role === "assistant";
   // The messages may be those of all steps so far: after an empty step the last one is of the step before.
   const said = kept.length === 0 ? [] : response.messages.findLast(isLast)?.content;
-  const parts: readonly unknown[] = typeof said === "string" ? [{ type: "text", text: said }] : arrayOf(said);
+  const parts: readonly unknown[] = typeof said === "string" ? [{ type: "text", text: said }] : asArray(said);
   const cut = finishReason === "length" ? cutCallIn(content) : undefined;
   const blocks: Block[] = [];
   let at = 0;
   for (const part of content) {
     if (part.type === "source") blocks.push({ type: "opaque", data: sourceData(part) });
     else if (part === kept[at] && parts.length === kept.length)
-      for (const block of blockOf(parts[at++], part)) blocks.push(block);
+      for (const block of partBlock(parts[at++], part)) blocks.push(block);
   }
   if (parts.length !== kept.length)
-    for (const part of parts) for (const block of blockOf(part)) blocks.push(block);
+    for (const part of parts) for (const block of partBlock(part)) blocks.push(block);
   return cut === undefined ? blocks : blocks.filter((block) => block.type !== "toolCall" || block.id !== cut);
 }
 
-function arrayOf(value: unknown): readonly unknown[] {
+function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
@@ -218,14 +218,14 @@ function sourceData(part: object): unknown {
 }
 
 /** The block of a part of a message. `content` is the same part as the step has it. */
-function blockOf(part: unknown, content?: ContentPart): readonly Block[] {
+function partBlock(part: unknown, content?: ContentPart): readonly Block[] {
   if (!isRecord(part)) return [];
   const { type, text } = part;
-  const signature = signatureOf(part.providerOptions);
+  const signature = readSignature(part.providerOptions);
   if (type === "text" && typeof text === "string" && (text !== "" || signature === undefined)) {
     if (text === "") return [];
     const cited = content?.type === "text" ? content.citations : undefined;
-    const fields = { ...fieldsOf(part, "text"), ...(cited === undefined ? {} : { citations: cited }) };
+    const fields = { ...partFields(part, "text"), ...(cited === undefined ? {} : { citations: cited }) };
     const signed = signature === undefined ? {} : { textSignature: signature };
     return [{ type, text, ...signed, ...blockFields(fields) }];
   }
@@ -233,14 +233,14 @@ function blockOf(part: unknown, content?: ContentPart): readonly Block[] {
     const signed = signature === undefined ? {} : { thinkingSignature: signature };
     const redacted = text === "" ? { redacted: true } : {};
     return [
-      { type: "thinking", thinking: text, ...signed, ...redacted, ...blockFields(fieldsOf(part, "text")) },
+      { type: "thinking", thinking: text, ...signed, ...redacted, ...blockFields(partFields(part, "text")) },
     ];
   }
   const { toolCallId, toolName } = part;
   if (type === "tool-call" && part.providerExecuted !== true) {
     if (typeof toolCallId === "string" && typeof toolName === "string") {
       const signed = signature === undefined ? {} : { thoughtSignature: signature };
-      const fields = blockFields(fieldsOf(part, "toolCallId", "toolName", "input", "providerExecuted"));
+      const fields = blockFields(partFields(part, "toolCallId", "toolName", "input", "providerExecuted"));
       return [
         {
           type: "toolCall",
@@ -258,7 +258,7 @@ function blockOf(part: unknown, content?: ContentPart): readonly Block[] {
 }
 
 /** The members of a part beside those that its block represents. */
-function fieldsOf(part: Fields, ...known: readonly string[]): Fields {
+function partFields(part: Fields, ...known: readonly string[]): Fields {
   const rest = Object.entries(part).filter(
     ([key, value]) => value !== undefined && ![...known, "type", "providerOptions"].includes(key),
   );

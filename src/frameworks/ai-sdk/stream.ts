@@ -98,7 +98,7 @@ class StepAccumulator implements ReplyAccumulator<AiSdkStreamPart> {
         throw new DOMException(typeof fields.reason === "string" ? fields.reason : "aborted", "AbortError");
       case "error":
         if (this.isComplete) return [];
-        throw failureOf(fields.error ?? fields.errorText);
+        throw errorFailure(fields.error ?? fields.errorText);
       default:
         return this.#step === undefined ? this.#add(fields) : [];
     }
@@ -247,7 +247,7 @@ function messagePart(part: Fields): readonly Fields[] {
     case "tool-result":
     case "tool-error": {
       if (part.providerExecuted !== true) return [];
-      const output = type === "tool-result" ? outputOf(part.output) : errorOutput(part.error);
+      const output = type === "tool-result" ? readOutput(part.output) : errorOutput(part.error);
       return [{ type: "tool-result", toolCallId, toolName, output, ...options }];
     }
     case "tool-approval-request": {
@@ -260,7 +260,7 @@ function messagePart(part: Fields): readonly Fields[] {
   }
 }
 
-function outputOf(output: unknown): Fields {
+function readOutput(output: unknown): Fields {
   return typeof output === "string"
     ? { type: "text", value: output }
     : { type: "json", value: output ?? null };
@@ -275,7 +275,7 @@ function isGiven(value: unknown): boolean {
 }
 
 /** The client's own error, so that `explain` sees its status and body. */
-function failureOf(error: unknown): unknown {
+function errorFailure(error: unknown): unknown {
   if (error instanceof Error) return error;
   const { message } = (isRecord(error) ? error : {}) as Fields;
   return replyFailed(typeof message === "string" ? message : typeof error === "string" ? error : "", error);

@@ -2,12 +2,12 @@
 
 import {
   type AssistantMessage,
+  blockResource,
   describeResource,
   type ImageBlock,
   type Message,
   messageText,
   type OpaqueBlock,
-  resourceOf,
   type StoredResource,
   type TextBlock,
   type ToolResultMessage,
@@ -17,7 +17,7 @@ import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import type { SessionEntry, UnknownEntry } from "../../session/index.js";
 import type { UiMessage, UiPart } from "./ui-message.js";
-import { changedParts, metadataOf, type UiNote, uiNote } from "./ui-note.js";
+import { changedParts, signatureMetadata, type UiNote, uiNote } from "./ui-note.js";
 
 /** Options of {@link toUIMessages}. */
 export interface ToUIMessagesOptions {
@@ -181,7 +181,7 @@ async function otherParts(message: Message, options: ToUIMessagesOptions): Promi
 async function visiblePart(block: TextBlock | ImageBlock, { fileUrl }: ToUIMessagesOptions): Promise<UiPart> {
   if (block.type === "image")
     return { type: "file", mediaType: block.mimeType, url: `data:${block.mimeType};base64,${block.data}` };
-  const resource = resourceOf(block);
+  const resource = blockResource(block);
   if (resource === undefined) return { type: "text", text: block.text };
   if (resource.kind === "link" || fileUrl === undefined)
     return { type: "text", text: describeResource(resource) };
@@ -200,7 +200,7 @@ export async function assistantParts(
     switch (block.type) {
       case "text": {
         const part = await visiblePart(block, options);
-        const metadata = metadataOf(block.textSignature);
+        const metadata = signatureMetadata(block.textSignature);
         if (part.type === "text") part.state = "done";
         const { citations } = block.providerFields ?? {};
         // Those of other makers have another form.
@@ -209,7 +209,7 @@ export async function assistantParts(
         break;
       }
       case "thinking": {
-        const metadata = metadataOf(block.thinkingSignature);
+        const metadata = signatureMetadata(block.thinkingSignature);
         // Nothing of it can be shown, or be sent by the AI SDK.
         if (block.redacted === true && block.thinking === "" && metadata === undefined) break;
         const signed = metadata === undefined ? {} : { providerMetadata: metadata };
@@ -218,7 +218,7 @@ export async function assistantParts(
       }
       case "toolCall": {
         const { id: toolCallId, name, arguments: input } = block;
-        const metadata = metadataOf(block.thoughtSignature);
+        const metadata = signatureMetadata(block.thoughtSignature);
         const signed = metadata === undefined ? {} : { callProviderMetadata: metadata };
         parts.push({ type: `tool-${name}`, toolCallId, state: "input-available", input, ...signed });
         break;
@@ -327,7 +327,7 @@ export async function resultFields(
 ): Promise<Record<string, unknown>> {
   const { content, details, isError } = message;
   const texts = content.flatMap((block) =>
-    block.type === "text" && resourceOf(block) === undefined ? [block.text] : [],
+    block.type === "text" && blockResource(block) === undefined ? [block.text] : [],
   );
   const text = texts.join("\n");
   if (isError) return { state: "output-error", errorText: messageText(message) };

@@ -33,7 +33,7 @@ export function isFilePart(part: unknown): part is FilePart {
 }
 
 /** The parts of a message; empty for a value that is no message. */
-export function partsOf(message: unknown): readonly unknown[] {
+export function messageParts(message: unknown): readonly unknown[] {
   return isRecord(message) && Array.isArray(message.parts) ? message.parts : [];
 }
 

@@ -112,24 +112,24 @@ export function isSame(one: unknown, other: unknown): boolean {
     return one.every((item, at) => isSame(item, other[at]));
   }
   if (!isRecord(one) || !isRecord(other)) return false;
-  const [keys, others] = [keysOf(one), keysOf(other)];
+  const [keys, others] = [readKeys(one), readKeys(other)];
   return (
     keys.length === others.length &&
     keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key]))
   );
 }
 
-function keysOf(value: Record<string, unknown>): readonly string[] {
+function readKeys(value: Record<string, unknown>): readonly string[] {
   return Object.keys(value).filter((key) => value[key] !== undefined);
 }
 
 /** A provider's metadata as the text of a block's signature; undefined for none. */
-export function signatureOf(metadata: unknown): string | undefined {
+export function metadataSignature(metadata: unknown): string | undefined {
   return isRecord(metadata) && Object.keys(metadata).length > 0 ? JSON.stringify(metadata) : undefined;
 }
 
-/** The inverse of {@link signatureOf}; undefined for a signature of another origin. */
-export function metadataOf(signature: string | undefined): Record<string, unknown> | undefined {
+/** The inverse of {@link metadataSignature}; undefined for a signature of another origin. */
+export function signatureMetadata(signature: string | undefined): Record<string, unknown> | undefined {
   if (signature?.startsWith("{") !== true) return undefined;
   const value = parseJson(signature);
   return isRecord(value) && Object.values(value).every(isRecord) ? value : undefined;

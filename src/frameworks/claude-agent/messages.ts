@@ -9,7 +9,7 @@ import {
   claudeMedia,
   claudeShownBlock,
   textCallRules,
-  transcriptOf,
+  toTranscript,
 } from "../../providers/internal.js";
 
 /**
@@ -47,7 +47,7 @@ export interface ClaudeAgentMessagesOptions {
  * @example
  * ```ts
  * const target = claudeAgentMessages({ sessionId: "5f0c" });
- * const { value } = await project(contextOf([userMessage("hi")]), target);
+ * const { value } = await project(contextFrom([userMessage("hi")]), target);
  * const prompt = (async function* () { yield* value; })();
  * // for await (const event of query({ prompt })) …
  * value.length; // 1
@@ -71,7 +71,7 @@ export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): T
     // No trace: the API counts the turns of the agent's own history, so its error paths do not refer to these
     // messages.
     render: (request) => {
-      const pieces = transcriptOf(request, history === "transcript");
+      const pieces = toTranscript(request, history === "transcript");
       const content = pieces.map(({ text, part }): ClaudeShownBlock => {
         return text === undefined ? claudeShownBlock(part) : { type: "text", text };
       });

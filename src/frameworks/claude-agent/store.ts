@@ -4,11 +4,11 @@ import { describe } from "../../core/arguments.js";
 import { mapConcurrent, retry } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
-import { erasureOf, ownEntry } from "../../log/internal.js";
+import { entryErasure, ownEntry } from "../../log/internal.js";
 import type { EntryDraft, Session, SessionEntry, UnknownEntry } from "../../session/index.js";
 import { SessionHandles, type SessionPlace } from "../shared/handles.js";
 import { entryId } from "../shared/ids.js";
-import { joinedName, nameOf } from "../shared/names.js";
+import { joinedName, nameByKey } from "../shared/names.js";
 import { type AdapterOptions, adapterSettings } from "../shared/options.js";
 import { isParcel, type PackedValue, type Parcel, Parcels } from "../shared/parcels.js";
 import type {
@@ -66,11 +66,11 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
 
   const store: ClaudeAgentStore = {
     async append(key, entries) {
-      const place = placeOf(key);
+      const place = placeByKey(key);
       if (entries.length === 0) return;
       // The caller may change its entries after the call.
       const copies = entries.map((entry, at) => {
-        return { id: idOf(entry), packed: parcels.pack(entry, `entries[${at}]`) };
+        return { id: readId(entry), packed: parcels.pack(entry, `entries[${at}]`) };
       });
       let lines: readonly Line[] | undefined;
       await whileLocked(() =>
@@ -89,7 +89,7 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
     },
 
     async load(key) {
-      return handles.read(placeOf(key), async (session) => {
+      return handles.read(placeByKey(key), async (session) => {
         if (session === undefined) return null;
         const entries = await openLines(await storedLines(session));
         return entries.length === 0 ? null : entries;
@@ -110,10 +110,10 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
     },
 
     async delete(key) {
-      const place = placeOf(key);
+      const place = placeByKey(key);
       if (key.subpath === undefined) {
         for (const subpath of await store.listSubkeys(key))
-          await handles.delete(placeOf({ ...key, subpath }));
+          await handles.delete(placeByKey({ ...key, subpath }));
       }
       await handles.delete(place);
     },
@@ -126,7 +126,7 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
     store.listSessionSummaries = async (projectKey) => {
       const summaries: ClaudeSummary[] = [];
       for (const { sessionId, mtime } of await store.listSessions(projectKey)) {
-        const data = await handles.read(placeOf({ projectKey, sessionId }), async (session) =>
+        const data = await handles.read(placeByKey({ projectKey, sessionId }), async (session) =>
           session === undefined ? undefined : lastSummary(session, { projectKey, sessionId }),
         );
         if (data !== undefined) summaries.push({ sessionId, mtime, data });
@@ -185,7 +185,7 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
 
 function isErasedSummary(entry: SessionEntry | UnknownEntry): boolean {
   const isSummary = entry.type === "custom" && entry.customType === summaryEntry.customType;
-  return isSummary && erasureOf(entry) !== undefined;
+  return isSummary && entryErasure(entry) !== undefined;
 }
 
 /** A line of a transcript, ready to append. */
@@ -195,7 +195,7 @@ interface Line {
 }
 
 /** The id of an entry with a uuid, so that it is stored once. */
-function idOf(entry: ClaudeEntry | undefined): string | undefined {
+function readId(entry: ClaudeEntry | undefined): string | undefined {
   const uuid: unknown = entry?.uuid;
   return typeof uuid === "string" && uuid !== "" ? entryId("u", uuid) : undefined;
 }
@@ -235,7 +235,7 @@ function whileLocked<T>(append: () => Promise<T>): Promise<T> {
   });
 }
 
-function placeOf(key: ClaudeSessionKey): SessionPlace {
+function placeByKey(key: ClaudeSessionKey): SessionPlace {
   const { subpath } = key;
   const sessionId = keyArgument("sessionId", key.sessionId);
   if (subpath === undefined) return { partition: projectPartition(key.projectKey), key: sessionId };
@@ -245,7 +245,7 @@ function placeOf(key: ClaudeSessionKey): SessionPlace {
 }
 
 function projectPartition(projectKey: string): string {
-  return nameOf(`${adapter}/${keyArgument("projectKey", projectKey)}`);
+  return nameByKey(`${adapter}/${keyArgument("projectKey", projectKey)}`);
 }
 
 /** Subagents are in no list of sessions: each session has a partition for them. */

@@ -1,13 +1,13 @@
 /** A cache with a bound on the sum of its sizes. The least recently used values are removed first. */
 export class BoundedCache<V> {
   readonly #maxSize: number;
-  readonly #sizeOf: (value: V) => number;
+  readonly #readSize: (value: V) => number;
   readonly #values = new Map<string, V>();
   #size = 0;
 
-  constructor(maxSize: number, sizeOf: (value: V) => number) {
+  constructor(maxSize: number, readSize: (value: V) => number) {
     this.#maxSize = maxSize;
-    this.#sizeOf = sizeOf;
+    this.#readSize = readSize;
   }
 
   /** A value, which becomes the most recently used one. */
@@ -23,17 +23,17 @@ export class BoundedCache<V> {
   set(key: string, value: V): void {
     const before = this.#values.get(key);
     if (before !== undefined) {
-      this.#size -= this.#sizeOf(before);
+      this.#size -= this.#readSize(before);
       this.#values.delete(key);
     }
-    const size = this.#sizeOf(value);
+    const size = this.#readSize(value);
     if (size > this.#maxSize) return;
     this.#values.set(key, value);
     this.#size += size;
     for (const [oldest, removed] of this.#values) {
       if (this.#size <= this.#maxSize) break;
       this.#values.delete(oldest);
-      this.#size -= this.#sizeOf(removed);
+      this.#size -= this.#readSize(removed);
     }
   }
 }

@@ -72,7 +72,10 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
   const values = new Values(new Parcels(settings), options.serde === undefined);
   const handles = new SessionHandles(adapter, settings);
   const indexes = new WeakMap<Session, ThreadIndex>();
-  const placeOf = (threadId: string): SessionPlace => ({ partition: settings.partition, key: threadId });
+  const placeByThreadId = (threadId: string): SessionPlace => ({
+    partition: settings.partition,
+    key: threadId,
+  });
 
   const indexOf = async (session: Session): Promise<ThreadIndex> => {
     const index = indexes.get(session) ?? new ThreadIndex(await session.tree(), session.leafId);
@@ -88,7 +91,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
       index: ThreadIndex,
     ) => Promise<{ readonly drafts: readonly EntryDraft[]; readonly behind: string | undefined }>,
   ): Promise<void> =>
-    handles.append(placeOf(threadId), async (found) => {
+    handles.append(placeByThreadId(threadId), async (found) => {
       const index = found === undefined ? new ThreadIndex() : await indexOf(found);
       const { drafts, behind } = await plan(found, index);
       return {
@@ -109,7 +112,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
       if (config.configurable?.thread_id === undefined) return undefined;
       const place = placeIn(config);
       const wanted = stringIn("checkpoint_id", getCheckpointId(config));
-      return handles.read(placeOf(place.threadId), async (session) => {
+      return handles.read(placeByThreadId(place.threadId), async (session) => {
         const id = wanted || (session && (await indexOf(session)).newest(place.namespace));
         if (session === undefined || id === undefined) return undefined;
         const tuple = await this.#tuple(session, place, id);
@@ -122,7 +125,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
       const before = query.before?.configurable?.checkpoint_id;
       let left = query.limit ?? Infinity;
       for await (const threadId of thread_id ? [stringIn("thread_id", thread_id)] : threadIds()) {
-        const found = await handles.read(placeOf(threadId), async (session) => {
+        const found = await handles.read(placeByThreadId(threadId), async (session) => {
           const index = session && (await indexOf(session));
           return index?.namespaces.flatMap((namespace) =>
             index.ids(namespace).map((id) => ({ namespace, id })),
@@ -134,7 +137,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
           if (typeof before === "string" && before !== "" && id >= before) continue;
           if (left <= 0) return;
           const tuple = await handles.read(
-            placeOf(threadId),
+            placeByThreadId(threadId),
             async (session) => session && this.#tuple(session, { threadId, namespace }, id, query.filter),
           );
           if (tuple === undefined) continue;
@@ -204,7 +207,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
           session && last && canonicalText(await readCheckpoint(session, last)) === canonicalText(data);
         if (!isStored)
           drafts.push({ ...checkpointEntry.draft(data), id: index.nextCheckpoint(namespace, id) });
-        const behind = parentEntry === undefined ? await rootOf(session) : index.parentFor(parentEntry);
+        const behind = parentEntry === undefined ? await sessionRoot(session) : index.parentFor(parentEntry);
         return { drafts, behind };
       });
       return { configurable: { thread_id: threadId, checkpoint_ns: namespace, checkpoint_id: id } };
@@ -247,7 +250,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
     }
 
     async deleteThread(threadId: string): Promise<void> {
-      await handles.delete(placeOf(stringIn("threadId", threadId)));
+      await handles.delete(placeByThreadId(stringIn("threadId", threadId)));
     }
 
     /** Releases the open sessions. A later call opens them again. */
@@ -275,18 +278,18 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
         ...(head as Omit<GraphCheckpoint, "channel_values">),
         channel_values: Object.fromEntries(channels),
       };
-      const configOf = (checkpoint_id: string): RunConfig => ({
+      const checkpointConfig = (checkpoint_id: string): RunConfig => ({
         configurable: { thread_id: threadId, checkpoint_ns: namespace, checkpoint_id },
       });
       const { parent } = stored;
       if (checkpoint.v < 4 && parent !== undefined)
         await this.#migrateSends(session, checkpoint, namespace, parent);
       return {
-        config: configOf(id),
+        config: checkpointConfig(id),
         checkpoint,
         metadata,
         pendingWrites: await this.#writes(session, namespace, id),
-        ...(parent === undefined ? {} : { parentConfig: configOf(parent) }),
+        ...(parent === undefined ? {} : { parentConfig: checkpointConfig(parent) }),
       };
     }
 
@@ -334,7 +337,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
 }
 
 /** The entry of the key: the parent of checkpoints without a parent. */
-async function rootOf(session: Session | undefined): Promise<string | undefined> {
+async function sessionRoot(session: Session | undefined): Promise<string | undefined> {
   return (await session?.tree())?.children(null)[0]?.id;
 }
 

@@ -95,7 +95,7 @@ export class Values {
   async load(serde: Serializer, session: Session, ids: readonly string[]): Promise<readonly unknown[]> {
     const values: Serialized[] = [];
     for (const id of ids) values.push(await this.#read(session, id));
-    const texts = values.map((value) => (value.type === "json" ? textOf(value) : undefined));
+    const texts = values.map((value) => (value.type === "json" ? readText(value) : undefined));
     if (this.#loadsText && ids.length > 0 && !texts.includes(undefined))
       return (await serde.loadsTyped("json", `[${texts.join()}]`)) as readonly unknown[];
     return Promise.all(
@@ -119,11 +119,11 @@ export class Values {
     const before = recent !== undefined && tree?.has(recent.id) === true ? recent : undefined;
     if (before?.text === text) return { id: before.id, pieces: [{ id: before.id, items: before.items }] };
     const known = before !== undefined && extendsList(text, before.text) ? before : emptyList;
-    const added = itemsOf(`[${text.slice(known.text.length - (known.items.length === 0 ? 1 : 0))}`);
+    const added = textItems(`[${text.slice(known.text.length - (known.items.length === 0 ? 1 : 0))}`);
     if (added === undefined) return isExact(text) ? single(value) : single(asBytes(value));
     const pieces = added.map((item) => single({ type: value.type, text: item }));
     const items = [...known.items, ...pieces.map(({ id }) => id)];
-    const id = idOf("list", items.join());
+    const id = kindId("list", items.join());
     if (place !== undefined) this.#recent.set(place, { id, text, items });
     return { id, pieces: [...pieces.flatMap((planned) => planned.pieces), { id, items }] };
   }
@@ -147,7 +147,7 @@ export class Values {
       drafts.push({ ...valueEntry.draft(data), id: piece.id });
       if (session !== undefined)
         this.#known.set(
-          (await this.#keysOf(session))(piece.id),
+          (await this.#sessionKeys(session))(piece.id),
           "items" in piece ? piece.items : piece.value,
         );
     }
@@ -178,7 +178,7 @@ export class Values {
   }
 
   /** The keys of values in a session's log. */
-  async #keysOf(session: Session): Promise<(id: string) => string> {
+  async #sessionKeys(session: Session): Promise<(id: string) => string> {
     const tree = await session.tree();
     const number = this.#trees.get(tree) ?? this.#treeCount++;
     this.#trees.set(tree, number);
@@ -186,7 +186,7 @@ export class Values {
   }
 
   async #read(session: Session, id: string): Promise<Serialized> {
-    const key = (await this.#keysOf(session))(id);
+    const key = (await this.#sessionKeys(session))(id);
     const known = this.#known.get(key);
     if (known !== undefined) return "length" in known ? this.#joined(session, known) : known;
     const stored = await this.#stored(session, id);
@@ -200,19 +200,19 @@ export class Values {
   }
 
   async #joined(session: Session, items: readonly string[]): Promise<Serialized> {
-    const keyOf = await this.#keysOf(session);
-    const texts = items.map((id) => textOf(this.#known.get(keyOf(id))));
+    const readKey = await this.#sessionKeys(session);
+    const texts = items.map((id) => readText(this.#known.get(readKey(id))));
     // Items that are cached are not awaited, which matters in a history of long lists.
     const missing = items.flatMap((id, at) => (texts[at] === undefined ? [{ id, at }] : []));
     const read = mapConcurrent(missing, maxConcurrentReads, async ({ id, at }) => {
-      texts[at] = textOf(await this.#read(session, id));
+      texts[at] = readText(await this.#read(session, id));
     });
     for await (const _ of read);
     return { type: "json", text: `[${texts.join()}]` };
   }
 
   async #listItems(session: Session, id: string, stored: StoredValue): Promise<readonly string[]> {
-    const key = (await this.#keysOf(session))(id);
+    const key = (await this.#sessionKeys(session))(id);
     const known = this.#known.get(key);
     if (known !== undefined && "length" in known) return known;
     let items: readonly string[] = [];
@@ -236,19 +236,19 @@ export class Values {
 function single(value: Serialized): PlannedValue {
   const id =
     "text" in value
-      ? idOf("value", value.type, value.text)
-      : idOf("bytes", value.type, encodeBase64(value.bytes));
+      ? kindId("value", value.type, value.text)
+      : kindId("bytes", value.type, encodeBase64(value.bytes));
   return { id, pieces: [{ id, value }] };
 }
 
-function idOf(kind: string, ...parts: readonly string[]): string {
+function kindId(kind: string, ...parts: readonly string[]): string {
   return `v${textDigest(`${kind}\n${parts.join("\n")}`).slice(0, digits)}`;
 }
 
 const emptyList = { text: "[]", items: [] } as const;
 
 /** The text of a value that can be an item. */
-function textOf(value: Serialized | readonly string[] | undefined): string | undefined {
+function readText(value: Serialized | readonly string[] | undefined): string | undefined {
   return value !== undefined && "text" in value ? value.text : undefined;
 }
 
@@ -259,7 +259,7 @@ function extendsList(text: string, start: string): boolean {
 }
 
 /** The JSON of each item of a list of objects; undefined for another list, or if the text is not exact. */
-function itemsOf(text: string): readonly string[] | undefined {
+function textItems(text: string): readonly string[] | undefined {
   const list = parseJson(text);
   if (!Array.isArray(list) || !list.every(isRecord)) return undefined;
   const items = list.map((item) => JSON.stringify(item));

@@ -50,7 +50,7 @@ export interface McpContentOptions {
  *   2026-11-21)
  * @example
  * ```ts
- * const { value } = await project(contextOf([userMessage("hi")]), mcpContent());
+ * const { value } = await project(contextFrom([userMessage("hi")]), mcpContent());
  * value.messages; // [{ role: "user", content: { type: "text", text: "hi" } }]
  * ```
  */
@@ -65,11 +65,11 @@ export function mcpContent(options: McpContentOptions = {}): Target<McpContent> 
     rules: textCallRules,
     limits: profile === undefined ? { profile: mcpLimits, transport } : { profile },
     embedsBase64: true,
-    render: (request, tools) => ({ messages: [...messagesOf(request, tools)] }),
+    render: (request, tools) => ({ messages: [...promptMessages(request, tools)] }),
   };
 }
 
-function* messagesOf({ system, turns }: NeutralRequest, tools: RenderTools): Iterable<McpPromptMessage> {
+function* promptMessages({ system, turns }: NeutralRequest, tools: RenderTools): Iterable<McpPromptMessage> {
   for (const part of system) yield textMessage("user", withHeading(instructionsHeading, part), part, tools);
   for (const turn of turns) {
     if (turn.role === "assistant") {

@@ -145,8 +145,8 @@ export function openaiAgentsSession<Item extends object>(
       await change(async (session) => {
         if (session === undefined) return { drafts: [] };
         const items = await allItems(session);
-        const calls = (await open(items)).map(callIdOf);
-        return branchOf(items, await mutated(items, calls, callIds, await replacements()));
+        const calls = (await open(items)).map(readCallId);
+        return readBranch(items, await mutated(items, calls, callIds, await replacements()));
       });
 
       /** The parcels after the mutations, each of which sees the ones before it. */
@@ -160,7 +160,7 @@ export function openaiAgentsSession<Item extends object>(
         for (const [at, id] of ids.entries()) {
           const first = list.findIndex(({ call }) => call === id);
           const parcel = made[at] as Parcel;
-          const call = callIdOf(await parcels.open(parcel));
+          const call = readCallId(await parcels.open(parcel));
           list = list.flatMap((item, index) => {
             if (index === first) return [{ parcel, call }];
             return item.call === id ? [] : [item];
@@ -219,7 +219,7 @@ function clear(): EntryDraft {
 }
 
 /** Drafts that make the list, after the items that stay. */
-function branchOf(items: readonly StoredItem[], wanted: readonly Parcel[]): Change {
+function readBranch(items: readonly StoredItem[], wanted: readonly Parcel[]): Change {
   const same = ({ parcel }: StoredItem, at: number) => JSON.stringify(parcel) === JSON.stringify(wanted[at]);
   const first = items.findIndex((item, at) => !same(item, at));
   const changed = items[first];
@@ -288,7 +288,7 @@ async function newestItems(session: Session, limit: number): Promise<readonly St
   return items.reverse();
 }
 
-function callIdOf(item: unknown): string | undefined {
+function readCallId(item: unknown): string | undefined {
   if (!isRecord(item) || item.type !== "function_call") return undefined;
   return typeof item.callId === "string" ? item.callId : undefined;
 }

@@ -12,7 +12,7 @@ export type TransactionCopy =
     };
 
 /** The fields of each type besides `type`. */
-const fieldsOf: Readonly<Record<string, readonly string[]>> = {
+const readFields: Readonly<Record<string, readonly string[]>> = {
   append_items: ["items"],
   replace_suffix: ["expectedSuffix", "replacement"],
 };
@@ -26,14 +26,14 @@ export function copyTransaction(args: unknown): {
   readonly operationId: string;
   readonly transaction: TransactionCopy;
 } {
-  const [operationId, transaction] = argumentsOf(args);
+  const [operationId, transaction] = readArguments(args);
   if (typeof operationId !== "string" || operationId.trim() === "")
     throw invalid("operationId", "a non-empty string", "operationId must be a non-empty string");
   if (typeof transaction !== "object" || transaction === null)
     throw invalid("transaction", "an object", "must be an object");
   const copy = copied(transaction) as Readonly<Record<string, unknown>>;
   const type = String(copy.type);
-  const fields = Object.hasOwn(fieldsOf, type) ? fieldsOf[type] : undefined;
+  const fields = Object.hasOwn(readFields, type) ? readFields[type] : undefined;
   if (fields === undefined)
     throw invalid(
       "transaction.type",
@@ -52,7 +52,7 @@ export function copyTransaction(args: unknown): {
   return { operationId, transaction: copy as unknown as TransactionCopy };
 }
 
-function argumentsOf(args: unknown): readonly [operationId: unknown, transaction: unknown] {
+function readArguments(args: unknown): readonly [operationId: unknown, transaction: unknown] {
   try {
     if (typeof args === "object" && args !== null)
       return [Reflect.get(args, "operationId"), Reflect.get(args, "transaction")];
@@ -102,7 +102,7 @@ function copyArray(value: readonly unknown[], path: string, above: Set<object>):
   // The length is a key too.
   if (Reflect.ownKeys(value).length !== length + 1) throw unsupported(path, "arrays without holes");
   return Array.from({ length }, (_, at) =>
-    copyValue(memberOf(value, String(at), path), placeOf(path, at), above),
+    copyValue(readMember(value, String(at), path), placeByPath(path, at), above),
   );
 }
 
@@ -111,20 +111,20 @@ function copyObject(value: object, path: string, above: Set<object>): object {
   if (prototype !== Object.prototype && prototype !== null) throw unsupported(path, "plain objects");
   const members = Reflect.ownKeys(value).map((key) => {
     if (typeof key !== "string") throw unsupported(path, "no symbols as keys");
-    return [key, copyValue(memberOf(value, key, path), placeOf(path, key), above)] as const;
+    return [key, copyValue(readMember(value, key, path), placeByPath(path, key), above)] as const;
   });
   return Object.fromEntries(members);
 }
 
 /** The field or the item that a member is in. Keys of items are content, which an error must not show. */
-function placeOf(path: string, key: string | number): string {
+function placeByPath(path: string, key: string | number): string {
   if (typeof key === "number") return path.endsWith("]") ? path : `${path}[${key}]`;
-  const isField = path === "transaction" && Object.values(fieldsOf).flat().includes(key);
+  const isField = path === "transaction" && Object.values(readFields).flat().includes(key);
   return isField ? `${path}.${key}` : path;
 }
 
 /** A member that is data: an accessor could give another value to the next reader. */
-function memberOf(value: object, key: string, path: string): unknown {
+function readMember(value: object, key: string, path: string): unknown {
   const descriptor = Object.getOwnPropertyDescriptor(value, key);
   if (descriptor?.enumerable === true && "value" in descriptor) return descriptor.value;
   throw unsupported(path, "enumerable members without accessors");

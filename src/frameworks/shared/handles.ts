@@ -15,7 +15,7 @@ import type {
   SessionStore,
   SessionSummary,
 } from "../../session/index.js";
-import { isHashedName, keyOfName, nameOf } from "./names.js";
+import { isHashedName, keyOfName, nameByKey } from "./names.js";
 
 /** The session of a key. `nameOf(key)` is its id, unless `id` is given. */
 export interface SessionPlace {
@@ -109,7 +109,7 @@ export class SessionHandles {
   async delete(place: SessionPlace): Promise<boolean> {
     return this.#exclusive(place, async (slot) => {
       await this.#drop(slot);
-      return this.#sessions.delete(idOf(place), { partition: place.partition });
+      return this.#sessions.delete(placeId(place), { partition: place.partition });
     });
   }
 
@@ -150,7 +150,7 @@ export class SessionHandles {
 
   /** Runs an operation after the earlier ones of the same session. */
   async #exclusive<T>(place: SessionPlace, act: (slot: Slot) => Promise<T>): Promise<T> {
-    const key = `${place.partition}/${idOf(place)}`;
+    const key = `${place.partition}/${placeId(place)}`;
     const slot = this.#slots.get(key) ?? { mutex: new Mutex(), session: undefined, users: 0 };
     this.#slots.delete(key);
     this.#slots.set(key, slot);
@@ -192,7 +192,7 @@ export class SessionHandles {
       await this.#drop(slot);
     }
     const { partition } = place;
-    return this.#opened(slot, () => this.#sessions.open(idOf(place), { mode: "write", partition })).catch(
+    return this.#opened(slot, () => this.#sessions.open(placeId(place), { mode: "write", partition })).catch(
       (error: unknown) => {
         if (SessileError.is(error, "SESSION_NOT_FOUND")) return undefined;
         throw error;
@@ -202,7 +202,7 @@ export class SessionHandles {
 
   async #create(slot: Slot, place: SessionPlace): Promise<Session> {
     const { partition } = place;
-    return this.#opened(slot, () => this.#sessions.create({ cwd: "/", id: idOf(place), partition }));
+    return this.#opened(slot, () => this.#sessions.create({ cwd: "/", id: placeId(place), partition }));
   }
 
   async #opened(slot: Slot, open: () => Promise<Session>): Promise<Session> {
@@ -311,6 +311,6 @@ async function newDrafts(
   });
 }
 
-function idOf({ id, key }: SessionPlace): string {
-  return id ?? nameOf(key);
+function placeId({ id, key }: SessionPlace): string {
+  return id ?? nameByKey(key);
 }

@@ -17,7 +17,7 @@ const maxEscapedLength = 120;
  * - Else `x.` and its UTF-8 bytes, with `_` and two hexadecimal digits for every other byte.
  * - Else `k.` and a SHA-256: of a long key, the empty one, and ill-formed text.
  */
-export function nameOf(key: string): string {
+export function nameByKey(key: string): string {
   if (isPlain(key)) return key;
   if (key !== "" && key.isWellFormed()) {
     const name = escaped + escapedBytes(encodeUtf8(key));
@@ -32,7 +32,7 @@ export function joinedName(...keys: readonly string[]): string {
   return hashedName(JSON.stringify(keys));
 }
 
-/** The key of a name; undefined if the name is a digest, or {@link nameOf} never gives it. */
+/** The key of a name; undefined if the name is a digest, or {@link nameByKey} never gives it. */
 export function keyOfName(name: string): string | undefined {
   if (isPlain(name)) return name;
   const bytes: number[] = [];
@@ -44,7 +44,7 @@ export function keyOfName(name: string): string | undefined {
     }
   }
   const key = decodeUtf8(Uint8Array.from(bytes));
-  return key !== undefined && nameOf(key) === name ? key : undefined;
+  return key !== undefined && nameByKey(key) === name ? key : undefined;
 }
 
 /** Whether a name is a digest, so that only the session itself has the key. */

@@ -172,7 +172,7 @@ class Packer {
         if (!Number.isFinite(value)) throw this.#refusal(step, "a finite number");
         return value;
       case "undefined":
-        this.inline.push([pathOf(step), "undefined"]);
+        this.inline.push([stepPath(step), "undefined"]);
         return null;
       case "object":
         return value === null ? null : this.#object(value, step, depth);
@@ -186,11 +186,11 @@ class Packer {
     const bytes = decodeBase64(value.slice(head.length));
     if (bytes !== undefined) {
       const kind = head === "" ? "base64" : "data";
-      this.pending.push({ path: pathOf(step), kind, bytes, head });
+      this.pending.push({ path: stepPath(step), kind, bytes, head });
       return null;
     }
     if (value.length < minTextLength || !value.isWellFormed()) return value;
-    this.pending.push({ path: pathOf(step), kind: "text", bytes: encodeUtf8(value) });
+    this.pending.push({ path: stepPath(step), kind: "text", bytes: encodeUtf8(value) });
     return null;
   }
 
@@ -209,10 +209,10 @@ class Packer {
   #bytes(value: Uint8Array, step: Step | undefined): string | null {
     const bytes = Uint8Array.from(value);
     if (bytes.length >= this.#outOfLine) {
-      this.pending.push({ path: pathOf(step), kind: "bytes", bytes });
+      this.pending.push({ path: stepPath(step), kind: "bytes", bytes });
       return null;
     }
-    this.inline.push([pathOf(step), "bytes"]);
+    this.inline.push([stepPath(step), "bytes"]);
     return encodeBase64(bytes);
   }
 
@@ -236,7 +236,7 @@ class Packer {
   }
 
   #refusal(step: Step | undefined, expected: string): SessileError<"INVALID_ENTRY"> {
-    const path = pathOf(step);
+    const path = stepPath(step);
     const shown = path.slice(0, maxShownSteps).map((key) => {
       return typeof key === "number" ? `[${key}]` : `.${key.slice(0, maxShownKey)}`;
     });
@@ -247,7 +247,7 @@ class Packer {
   }
 }
 
-function pathOf(step: Step | undefined): Path {
+function stepPath(step: Step | undefined): Path {
   const path: (string | number)[] = [];
   for (let at = step; at !== undefined; at = at.up) path.push(at.key);
   return path.reverse();

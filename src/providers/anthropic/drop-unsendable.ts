@@ -29,7 +29,7 @@ export function findDrops(turns: readonly Turn[], tools: RenderTools): Drops {
       reason: "the data is no block of an assistant message",
     });
   }
-  const { stray, isOpen } = serverCalls(turns, idsOf);
+  const { stray, isOpen } = serverCalls(turns, readIds);
   for (const { part, reason } of stray) {
     parts.add(part);
     tools.reportLoss(part, { code: "opaque", by: "history", reason });
@@ -70,7 +70,7 @@ function dropTrailingReasoning(
 }
 
 /** The ids of the provider's own call or result in a block. */
-export function idsOf(data: unknown): ServerIds {
+export function readIds(data: unknown): ServerIds {
   if (!isRecord(data) || typeof data.type !== "string") return {};
   const { type, id, tool_use_id: of } = data;
   if ((type === "server_tool_use" || type === "mcp_tool_use") && typeof id === "string") return { call: id };

@@ -53,7 +53,7 @@ export function renderAnthropic(
       ? { role: turn.role, content: writer.user(turn) }
       : { role: turn.role, content: writer.assistant(turn) },
   );
-  const container = drops.hasOpenServerCalls ? containerOf(turns) : undefined;
+  const container = drops.hasOpenServerCalls ? turnContainer(turns) : undefined;
   const continued = container === undefined ? {} : { container };
   if (system.length === 0) return { messages, ...continued };
   return {
@@ -68,7 +68,7 @@ export function renderAnthropic(
  *
  * @see https://github.com/anthropics/anthropic-sdk-typescript/issues/1114 (stored copy read 2026-11-28)
  */
-function containerOf(turns: readonly Turn[]): string | undefined {
+function turnContainer(turns: readonly Turn[]): string | undefined {
   for (const turn of [...turns].reverse()) {
     const container = turn.role === "assistant" ? turn.providerFields?.container : undefined;
     if (isRecord(container) && typeof container.id === "string") return container.id;
@@ -115,7 +115,7 @@ class Writer {
     });
     const blocks = ordered.map(({ part, block: whole }, index) => {
       const block = index === ordered.length - 1 ? this.#withoutSpaceAtEnd(part, whole) : whole;
-      if (part.type === "call") this.#noteToolset(part.id, toolsetOf(part));
+      if (part.type === "call") this.#noteToolset(part.id, partToolset(part));
       return part.type === "text" || part.type === "call"
         ? this.#withCacheMarker(block, part)
         : this.#tools.trace(block, part);
@@ -184,11 +184,11 @@ export function assistantBlock(
 ): AnthropicAssistantBlock | undefined {
   switch (part.type) {
     case "text":
-      return { ...fieldsOf(part), type: "text", text: part.text };
+      return { ...partFields(part), type: "text", text: part.text };
     case "reasoning":
       return part.redacted
-        ? { ...fieldsOf(part), type: "redacted_thinking", data: part.signature }
-        : { ...fieldsOf(part), type: "thinking", thinking: part.text, signature: part.signature };
+        ? { ...partFields(part), type: "redacted_thinking", data: part.signature }
+        : { ...partFields(part), type: "thinking", thinking: part.text, signature: part.signature };
     case "call":
       return callBlock(part, droppedServerCalls);
     case "opaque":
@@ -197,14 +197,14 @@ export function assistantBlock(
 }
 
 /** A copy, without the marker of another request: the value is the caller's to change. */
-function fieldsOf({ providerFields }: Pick<TextPart, "providerFields">): JsonObject {
+function partFields({ providerFields }: Pick<TextPart, "providerFields">): JsonObject {
   if (providerFields === undefined) return {};
   const { cache_control: _, ...fields } = copyJsonObject(providerFields);
   return fields;
 }
 
 function callBlock(part: CallPart, droppedServerCalls: ReadonlySet<string>): AnthropicCallBlock {
-  const { caller, ...rest } = fieldsOf(part);
+  const { caller, ...rest } = partFields(part);
   const lost =
     isRecord(caller) && typeof caller.tool_id === "string" && droppedServerCalls.has(caller.tool_id);
   return {
@@ -218,7 +218,7 @@ function callBlock(part: CallPart, droppedServerCalls: ReadonlySet<string>): Ant
 }
 
 /** The set of tools that a call is of, which its result has to name. */
-function toolsetOf(part: CallPart): string | undefined {
+function partToolset(part: CallPart): string | undefined {
   const toolset = part.providerFields?.toolset_name;
   return typeof toolset === "string" ? toolset : undefined;
 }

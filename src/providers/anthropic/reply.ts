@@ -6,15 +6,15 @@ import { modelNames } from "../model-ref.js";
 import {
   assertReply,
   blockFields,
-  countOf,
   countsIn,
   given,
   givenFields,
   isSignature,
+  readCount,
   replyFields,
   usageFields,
 } from "../reply-shape.js";
-import { endOf, type ReplyEnding, replyEnding } from "../stop-reasons.js";
+import { type ReplyEnding, replyEnd, replyEnding } from "../stop-reasons.js";
 
 /** The members of a finished message that are read; the official client's type has more. */
 export interface AnthropicReply {
@@ -95,7 +95,7 @@ export function readAnthropicReply(
   const ending: ReplyEnding =
     (reason ?? undefined) === undefined
       ? { stopReason: "aborted" }
-      : replyEnding(endOf(reason) ?? "stop", details?.explanation ?? `stopped: ${reason}`);
+      : replyEnding(replyEnd(reason) ?? "stop", details?.explanation ?? `stopped: ${reason}`);
   // https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons (stored copy, 2026-11-28)
   const isCut = ending.stopReason === "aborted" || ending.stopReason === "length";
   const last = content.length - 1;
@@ -106,7 +106,7 @@ export function readAnthropicReply(
     (at === last || ("input" in block && typeof block.input === "string"));
   return {
     role: "assistant",
-    content: content.filter((block, at) => !isHalf(block, at)).map(blockOf),
+    content: content.filter((block, at) => !isHalf(block, at)).map(readBlock),
     api: "anthropic-messages",
     provider,
     ...modelNames(options.model, reply.model),
@@ -118,7 +118,7 @@ export function readAnthropicReply(
   };
 }
 
-function blockOf(block: AnthropicReply["content"][number]): Content {
+function readBlock(block: AnthropicReply["content"][number]): Content {
   if (!isRecord(block)) return { type: "opaque", data: block };
   const fields: Readonly<Record<string, unknown>> = block;
   switch (fields.type) {
@@ -154,11 +154,11 @@ function blockOf(block: AnthropicReply["content"][number]): Content {
 /** Other servers of this protocol may leave counts out. */
 function anthropicUsage(usage: unknown): Usage {
   const tokens = countsIn(usage);
-  const input = countOf(tokens.input_tokens) ?? 0;
-  const output = countOf(tokens.output_tokens) ?? 0;
-  const cacheRead = countOf(tokens.cache_read_input_tokens) ?? 0;
-  const cacheWrite = countOf(tokens.cache_creation_input_tokens) ?? 0;
-  const cacheWrite1h = countOf(countsIn(tokens.cache_creation).ephemeral_1h_input_tokens) ?? 0;
+  const input = readCount(tokens.input_tokens) ?? 0;
+  const output = readCount(tokens.output_tokens) ?? 0;
+  const cacheRead = readCount(tokens.cache_read_input_tokens) ?? 0;
+  const cacheWrite = readCount(tokens.cache_creation_input_tokens) ?? 0;
+  const cacheWrite1h = readCount(countsIn(tokens.cache_creation).ephemeral_1h_input_tokens) ?? 0;
   return {
     input,
     output,

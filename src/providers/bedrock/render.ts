@@ -20,7 +20,7 @@ import type {
 } from "../request.js";
 import { serverCalls } from "../server-calls.js";
 import type { RenderTools } from "../target.js";
-import { opaqueBlock, serverIdsOf, wordsOf } from "./reply.js";
+import { blockWords, opaqueBlock, readServerIds } from "./reply.js";
 import type {
   BedrockBlock,
   BedrockDocument,
@@ -112,7 +112,7 @@ export function renderConverse(
 ): BedrockRequest {
   const names = new DocumentNames();
   const stray = new Map<AssistantPart, string>(
-    serverCalls(turns, serverIdsOf).stray.map(({ part, reason }) => [part, reason]),
+    serverCalls(turns, readServerIds).stray.map(({ part, reason }) => [part, reason]),
   );
   const messages = turns.flatMap((turn) =>
     turn.role === "user"
@@ -258,7 +258,7 @@ function assistantBlocks(
 
 /** The model's own block of these words, such as an answer with its citations; otherwise a text. */
 function textBlock({ text, providerFields = {} }: TextPart): BedrockBlock {
-  if (wordsOf(providerFields) !== text) return { text };
+  if (blockWords(providerFields) !== text) return { text };
   return opaqueBlock(providerFields) ?? { text };
 }
 

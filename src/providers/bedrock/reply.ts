@@ -8,16 +8,16 @@ import { array, custom, isRecord, object, string } from "../../core/shape.js";
 import {
   assertReply,
   blockFields,
-  countOf,
   countsIn,
   given,
   givenFields,
   isSignature,
+  readCount,
   replyFields,
   usageFields,
 } from "../reply-shape.js";
 import type { ServerIds } from "../server-calls.js";
-import { endOf, type ReplyEnding, replyEnding } from "../stop-reasons.js";
+import { type ReplyEnding, replyEnd, replyEnding } from "../stop-reasons.js";
 import type { BedrockBlock } from "./types.js";
 
 /** The `api` of messages of this protocol: pi's name for Converse, streamed or not. */
@@ -95,8 +95,8 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
   const blocks = reply.output?.message?.content ?? [];
   const reason = reply.stopReason ?? undefined;
   const { refused, ...ending }: ReplyEnding =
-    reason === undefined ? { stopReason: "aborted" } : replyEnding(endOf(reason) ?? "error", reason);
-  const content = blocks.map(blockOf);
+    reason === undefined ? { stopReason: "aborted" } : replyEnding(replyEnd(reason) ?? "error", reason);
+  const content = blocks.map(readBlock);
   // Not as arguments: a reply may have more blocks than a call takes.
   const message = {
     ...assistantMessage({
@@ -165,15 +165,15 @@ function withoutNulls<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null)) as T;
 }
 
-function blockOf(block: BedrockReplyBlock): AssistantMessage["content"][number] {
+function readBlock(block: BedrockReplyBlock): AssistantMessage["content"][number] {
   const { text, toolUse, reasoningContent } = withoutNulls(block);
-  if (text !== undefined) return { type: "text", text, ...restOf(block, "text") };
-  const words = wordsOf(block);
-  if (words !== undefined) return { type: "text", text: words, ...restOf(block) };
+  if (text !== undefined) return { type: "text", text, ...readRest(block, "text") };
+  const words = blockWords(block);
+  if (words !== undefined) return { type: "text", text: words, ...readRest(block) };
   // A client call has type `tool_use` or no type; a call that the service runs has `server_tool_use`.
   if (toolUse !== undefined && ((toolUse.type ?? undefined) === undefined || toolUse.type === "tool_use")) {
     const { toolUseId, name, input } = toolUse;
-    const rest = restOf(toolUse, "toolUseId", "name", "input", "type");
+    const rest = readRest(toolUse, "toolUseId", "name", "input", "type");
     return {
       type: "toolCall",
       id: toolUseId ?? "",
@@ -195,12 +195,12 @@ function blockOf(block: BedrockReplyBlock): AssistantMessage["content"][number] 
   if (reasoningText !== undefined) {
     const { text: thinking = "", signature } = withoutNulls(reasoningText);
     const signed = isSignature(signature) ? { thinkingSignature: signature } : {};
-    return { type: "thinking", thinking, ...signed, ...restOf(reasoningText, "text", "signature") };
+    return { type: "thinking", thinking, ...signed, ...readRest(reasoningText, "text", "signature") };
   }
   return { type: "opaque", data: opaqueData(block) };
 }
 
-function restOf(value: object, ...known: readonly string[]): Pick<AssistantMessage, "providerFields"> {
+function readRest(value: object, ...known: readonly string[]): Pick<AssistantMessage, "providerFields"> {
   return blockFields(withoutBytes(value), ...known);
 }
 
@@ -208,7 +208,7 @@ function restOf(value: object, ...known: readonly string[]): Pick<AssistantMessa
  * The words of a block that has them deeper than a text: an answer with citations, or guarded text. Undefined for
  * any other block.
  */
-export function wordsOf(block: object): string | undefined {
+export function blockWords(block: object): string | undefined {
   const { citationsContent, guardContent } = block as Readonly<Record<string, unknown>>;
   if (isRecord(citationsContent) && Array.isArray(citationsContent.content)) {
     const pieces = citationsContent.content.map((piece: unknown) =>
@@ -222,10 +222,10 @@ export function wordsOf(block: object): string | undefined {
 
 function bedrockUsage({ usage }: BedrockReply): Usage {
   const tokens = countsIn(usage);
-  const input = countOf(tokens.inputTokens) ?? 0;
-  const output = countOf(tokens.outputTokens) ?? 0;
-  const cacheRead = countOf(tokens.cacheReadInputTokens) ?? 0;
-  const cacheWrite = countOf(tokens.cacheWriteInputTokens) ?? 0;
+  const input = readCount(tokens.inputTokens) ?? 0;
+  const output = readCount(tokens.outputTokens) ?? 0;
+  const cacheRead = readCount(tokens.cacheReadInputTokens) ?? 0;
+  const cacheWrite = readCount(tokens.cacheWriteInputTokens) ?? 0;
   const cacheWrite1h = hourWrites(tokens.cacheDetails);
   return {
     input,
@@ -233,7 +233,7 @@ function bedrockUsage({ usage }: BedrockReply): Usage {
     cacheRead,
     cacheWrite,
     ...(cacheWrite1h > 0 ? { cacheWrite1h } : {}),
-    totalTokens: countOf(tokens.totalTokens) ?? input + output + cacheRead + cacheWrite,
+    totalTokens: readCount(tokens.totalTokens) ?? input + output + cacheRead + cacheWrite,
   };
 }
 
@@ -246,7 +246,7 @@ function bedrockUsage({ usage }: BedrockReply): Usage {
 function hourWrites(details: unknown): number {
   if (!Array.isArray(details)) return 0;
   const counts = details.map((one: unknown) =>
-    isRecord(one) && one.ttl === "1h" ? (countOf(one.inputTokens) ?? 0) : 0,
+    isRecord(one) && one.ttl === "1h" ? (readCount(one.inputTokens) ?? 0) : 0,
   );
   return counts.reduce((sum, count) => sum + count, 0);
 }
@@ -303,7 +303,7 @@ function isBlock(block: unknown): block is BedrockBlock {
 }
 
 /** The ids of a call that the service runs itself, or of its result. */
-export function serverIdsOf(data: unknown): ServerIds {
+export function readServerIds(data: unknown): ServerIds {
   const { toolUse, toolResult } = isRecord(data) ? data : {};
   if (isRecord(toolUse) && typeof toolUse.toolUseId === "string") return { call: toolUse.toolUseId };
   return isRecord(toolResult) && typeof toolResult.toolUseId === "string"

@@ -283,7 +283,7 @@ function wholeBlock({ kind, fields, pieces, bytes, citations, signature }: OpenB
       if (citations.length > 0) return [{ citationsContent: { content: [{ text }], citations } }];
       return text === "" ? [] : [{ text }];
     case "toolUse":
-      return [{ toolUse: { ...fields, input: inputOf(text) } }];
+      return [{ toolUse: { ...fields, input: textInput(text) } }];
     case "reasoningText":
       if (text === "" && signature === undefined) return [];
       return [
@@ -301,7 +301,7 @@ function wholeBlock({ kind, fields, pieces, bytes, citations, signature }: OpenB
 }
 
 /** The input of a call; text that is no JSON is kept as it came, so that a tool's own check refuses it. */
-function inputOf(text: string): unknown {
+function textInput(text: string): unknown {
   if (text.trim() === "") return {};
   const value = parseJson(text);
   return value === undefined ? text : value;

@@ -22,7 +22,7 @@ export interface PricedModel {
   readonly timestamp?: number;
 }
 
-/** Options of {@link costOf}. */
+/** Options of {@link usageCost}. */
 export interface CostOptions {
   /** Custom rows. The first match takes precedence over {@link modelPrices}. */
   readonly prices?: readonly ModelPrice[];
@@ -43,12 +43,15 @@ export interface CostOptions {
  * @returns undefined for a model without a row. A version newer than all rows of its family has a copy of the
  *   row of the newest of them, marked by `assumed`.
  */
-export function priceOf(model: string | PricedModel, options: CostOptions = {}): ModelPrice | undefined {
+export function priceForModel(
+  model: string | PricedModel,
+  options: CostOptions = {},
+): ModelPrice | undefined {
   const priced = typeof model === "string" ? { model } : model;
   const own = ownPrice(priced, options);
   if (own !== undefined) return own;
   const { responseModel, timestamp, ...asked } = priced;
-  const day = dayOf(timestamp);
+  const day = timestampDay(timestamp);
   if (responseModel === undefined) return tablePrice(asked, day);
   const answered = tablePrice({ ...asked, model: responseModel }, day);
   if (answered !== undefined && answered.assumed === undefined) return answered;
@@ -75,7 +78,7 @@ export function hasOwnPrice(model: PricedModel, options: CostOptions): boolean {
 /** Finds a custom row. It must be of the exact provider: resellers have their own contracts. */
 function ownPrice(model: PricedModel, { prices = [] }: CostOptions): ModelPrice | undefined {
   if (prices.length === 0) return undefined;
-  const day = dayOf(model.timestamp);
+  const day = timestampDay(model.timestamp);
   const ofProvider = prices.filter(
     (row) =>
       (row.provider === undefined || model.provider === undefined || row.provider === model.provider) &&
@@ -90,7 +93,7 @@ function ownPrice(model: PricedModel, { prices = [] }: CostOptions): ModelPrice 
 }
 
 /** The day of UTC, or undefined for a timestamp out of range. */
-function dayOf(timestamp: number | undefined): string | undefined {
+function timestampDay(timestamp: number | undefined): string | undefined {
   return isTime(timestamp) ? new Date(timestamp).toISOString().slice(0, 10) : undefined;
 }
 
@@ -109,21 +112,29 @@ function isTime(timestamp: number | undefined): timestamp is number {
  * @example
  * ```ts
  * const usage = { input: 1_000, output: 500, cacheRead: 90_000, cacheWrite: 2_000 };
- * costOf(usage, "claude-opus-5-5")?.total; // 0.042
+ * usageCost(usage, "claude-opus-5-5")?.total; // 0.042
  * ```
  */
-export function costOf(
+export function usageCost(
   usage: Usage,
   model: string | PricedModel,
   options: CostOptions = {},
 ): Cost | undefined {
-  const price = priceOf(model, options);
+  const price = priceForModel(model, options);
   if (price === undefined) return undefined;
-  const rates = ratesOf(price, promptTokens(usage), typeof model === "string" ? undefined : model.timestamp);
+  const rates = priceRates(
+    price,
+    promptTokens(usage),
+    typeof model === "string" ? undefined : model.timestamp,
+  );
   return rates && costAtRates(usage, rates, options);
 }
 
-function ratesOf(price: ModelPrice, prompt: number, timestamp: number | undefined): TokenRates | undefined {
+function priceRates(
+  price: ModelPrice,
+  prompt: number,
+  timestamp: number | undefined,
+): TokenRates | undefined {
   const { long, peak } = price;
   if (long !== undefined && prompt > long.above) return long.rates;
   return peak === undefined ? price : ratesAtTime(price, peak, timestamp);
@@ -134,7 +145,7 @@ function ratesAtTime(
   { hours, holidays, until, rates }: NonNullable<ModelPrice["peak"]>,
   timestamp: number | undefined,
 ): TokenRates | undefined {
-  const day = dayOf(timestamp);
+  const day = timestampDay(timestamp);
   if (!isTime(timestamp) || day === undefined) return undefined;
   const time = new Date(timestamp);
   const hour = time.getUTCHours();

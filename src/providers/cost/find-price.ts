@@ -1,6 +1,6 @@
 /** Finds the row of a model among prices, by any form of its name. */
 
-import { asksPriceOf, type ModelName, readModelName, readProviderName } from "../models/internal.js";
+import { hostAsksPrice, type ModelName, readModelName, readProviderName } from "../models/internal.js";
 import type { ModelPrice } from "./price.js";
 
 /** A model and its provider, as in a message. */
@@ -22,7 +22,7 @@ export class PriceIndex {
     for (const row of rows) {
       const host = row.provider ?? "";
       const name = readModelName(row.model);
-      const [key = ""] = keysOf(name);
+      const [key = ""] = keysByName(name);
       for (const one of new Set([row.model.toLowerCase(), key])) {
         const same = this.#rows.get(`${host} ${one}`);
         if (same === undefined) this.#rows.set(`${host} ${one}`, [row]);
@@ -44,28 +44,28 @@ export class PriceIndex {
    */
   find(asked: PricedName, day: string | undefined): ModelPrice | undefined {
     const name = readModelName(asked.model);
-    const hosts = hostsOf(asked.provider, name);
+    const hosts = providerHosts(asked.provider, name);
     for (const host of hosts) {
-      const exact = [asked.model.toLowerCase(), ...keysOf(name)];
+      const exact = [asked.model.toLowerCase(), ...keysByName(name)];
       const found = exact.flatMap((key) => this.#rows.get(`${host} ${key}`) ?? []);
       const inForce = found.find((row) => isInForce(row, day ?? row.asOf));
       // A known model without a price on that day has none.
       if (inForce !== undefined || found.length > 0) return inForce;
     }
     for (const host of hosts) {
-      const row = this.#newestOf(host, name, day);
+      const row = this.#newestPrice(host, name, day);
       if (row !== undefined)
         return { ...row, assumed: `the price of ${row.model}, the newest of its family` };
     }
     return undefined;
   }
 
-  #newestOf(host: string, asked: ModelName, day: string | undefined): ModelPrice | undefined {
+  #newestPrice(host: string, asked: ModelName, day: string | undefined): ModelPrice | undefined {
     if (asked.version === undefined || asked.variant !== undefined) return undefined;
-    for (const area of areasOf(asked)) {
+    for (const area of modelAreas(asked)) {
       const newest = this.#newest.get(`${host} ${area ?? ""} ${asked.family}`);
       if (newest === undefined || asked.version <= newest.version) continue;
-      const rows = this.#rows.get(`${host} ${keyOf(newest.name, area)}`) ?? [];
+      const rows = this.#rows.get(`${host} ${keyByName(newest.name, area)}`) ?? [];
       const row = rows.find((one) => isInForce(one, day ?? one.asOf));
       if (row !== undefined) return row;
     }
@@ -74,28 +74,28 @@ export class PriceIndex {
 }
 
 /** The keys of a model, the most exact first. A month and day, as in `-0905`, has a price of its own. */
-function keysOf(name: ModelName): readonly string[] {
+function keysByName(name: ModelName): readonly string[] {
   const names = name.snapshot === "" ? [name.name] : [`${name.name}@${name.snapshot}`];
   if (name.snapshot !== "" && name.snapshot.length !== 4) names.push(name.name);
   const variant = name.variant === undefined || name.variant === "thinking" ? "" : `:${name.variant}`;
-  return names.flatMap((one) => areasOf(name).map((area) => keyOf(one + variant, area)));
+  return names.flatMap((one) => modelAreas(name).map((area) => keyByName(one + variant, area)));
 }
 
-const keyOf = (name: string, area: string | undefined): string =>
+const keyByName = (name: string, area: string | undefined): string =>
   area === undefined ? name : `${area}.${name}`;
 
 /** The areas whose rows have the price of an id: its own, and that of all geographic profiles. */
-function areasOf({ bedrock }: ModelName): readonly (string | undefined)[] {
+function modelAreas({ bedrock }: ModelName): readonly (string | undefined)[] {
   if (bedrock === undefined || ["global", "geo", "region", "us-gov"].includes(bedrock)) return [bedrock];
   return [bedrock, "geo"];
 }
 
 /** The providers whose rows have the price: the provider itself, the maker if its price is asked. */
-function hostsOf(provider: string | undefined, { maker, bedrock }: ModelName): readonly string[] {
+function providerHosts(provider: string | undefined, { maker, bedrock }: ModelName): readonly string[] {
   const host = provider === undefined ? undefined : readProviderName(provider);
   const isKnown = host !== undefined && host !== "anthropic" && host !== "amazon-bedrock";
   if (bedrock !== undefined) return isKnown ? [host] : ["amazon-bedrock"];
-  if (host !== undefined) return maker !== undefined && asksPriceOf(host, maker) ? [host, maker] : [host];
+  if (host !== undefined) return maker !== undefined && hostAsksPrice(host, maker) ? [host, maker] : [host];
   if (maker === undefined) return [];
   return provider === undefined || closedMakers.has(maker) ? [maker] : [];
 }

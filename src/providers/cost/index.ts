@@ -4,7 +4,7 @@
  *
  * @module cost
  */
-export { type Cost, type CostOptions, costOf, priceOf } from "./cost.js";
+export { type Cost, type CostOptions, priceForModel, usageCost } from "./cost.js";
 export type { ModelPrice, TokenRates } from "./price.js";
 export { modelPrices } from "./prices.js";
 export { type ModelCost, type SessionCost, type SessionCostOptions, sessionCost } from "./session-cost.js";

@@ -55,7 +55,7 @@ export interface ModelPrice extends TokenRates {
   /** The day on which the source was read, as YYYY-MM-DD. */
   readonly asOf: string;
   readonly note?: string;
-  /** Why the row is not that of the model itself, if it is another model's. Only in results of `priceOf`. */
+  /** Why the row is not that of the model itself, if it is another model's. Only in results of `priceForModel`. */
   readonly assumed?: string;
 }
 

@@ -6,11 +6,11 @@ import {
   addCost,
   type Cost,
   type CostOptions,
-  costOf,
   hasOwnPrice,
   noCost,
   type PricedModel,
-  priceOf,
+  priceForModel,
+  usageCost,
   usageTokens,
 } from "./cost.js";
 
@@ -105,7 +105,7 @@ export async function sessionCalls(
     const before = (parentId === null ? undefined : inForce.get(parentId)) ?? unnamed;
     const entry = isCosted(type, role) ? await session.entry(id) : undefined;
     inForce.set(id, entry === undefined ? before : (modelAfter(entry) ?? before));
-    const found = entry === undefined ? [] : callsOf(entry, before);
+    const found = entry === undefined ? [] : entryCalls(entry, before);
     if (found.length > 0) calls.set(isEntry(entry, "message_update") ? entry.targetId : id, found);
   }
   return [...calls.values()].flat();
@@ -118,7 +118,7 @@ function sumCalls(calls: readonly Call[], options: CostOptions): SessionCost {
     const spent = costOfCall(call, options);
     if (usageTokens(call.usage) === 0 && (spent === undefined || spent.total === 0)) continue;
     const isRecorded = spent === call.usage.cost;
-    addCall(models, call, spent, isRecorded ? undefined : priceOf(call.model, options)?.assumed);
+    addCall(models, call, spent, isRecorded ? undefined : priceForModel(call.model, options)?.assumed);
     if (spent !== undefined) sums[call.by] = addCost(sums[call.by], spent);
   }
   const all = [...models.values()];
@@ -148,14 +148,14 @@ function modelAfter(entry: SessionEntry | UnknownEntry): NamedModel | undefined 
   return undefined;
 }
 
-function callsOf(entry: SessionEntry | UnknownEntry, inForce: NamedModel): readonly Call[] {
+function entryCalls(entry: SessionEntry | UnknownEntry, inForce: NamedModel): readonly Call[] {
   if (isEntry(entry, "message") || isEntry(entry, "message_update")) {
     const { message } = entry;
     if (message.role === "toolResult") return callsOfTool(message);
     if (message.role !== "assistant" || message.usage === undefined) return [];
     return [{ model: message, usage: message.usage, by: message.summary === true ? "summary" : "agent" }];
   }
-  const timestamp = timestampOf(entry);
+  const timestamp = readTimestamp(entry);
   if (isEntry(entry, "usage")) {
     const { provider, model, usage } = entry;
     return [{ model: { provider, model, ...timestamp }, usage, by: "agent" }];
@@ -178,7 +178,7 @@ function callsOfTool({ usage, details, timestamp }: ToolResultMessage): readonly
   }));
 }
 
-function timestampOf({
+function readTimestamp({
   timestamp,
 }: {
   readonly timestamp: string;
@@ -198,7 +198,7 @@ function isEntry<T extends SessionEntry["type"]>(
 export function costOfCall({ model, usage }: Call, options: CostOptions): Cost | undefined {
   const { cost } = usage;
   if (cost !== undefined && isRecordedCost(cost) && !hasOwnPrice(model, options)) return cost;
-  return costOf(usage, model, options);
+  return usageCost(usage, model, options);
 }
 
 function isRecordedCost({ input, output, cacheRead, cacheWrite, total }: Cost): boolean {

@@ -10,17 +10,17 @@ import { modelNames } from "../model-ref.js";
 import {
   assertReply,
   blockFields,
-  countOf,
   countsIn,
-  firstOf,
+  firstGiven,
   given,
   givenFields,
   holdsMedia,
   isSignature,
+  readCount,
   replyFields,
   usageFields,
 } from "../reply-shape.js";
-import { endOf, type ReplyEnding, replyEnding } from "../stop-reasons.js";
+import { type ReplyEnding, replyEnd, replyEnding } from "../stop-reasons.js";
 import { geminiApi, transcribed } from "./shapes.js";
 import { generatedCallId } from "./target.js";
 
@@ -79,7 +79,7 @@ export const candidateFields = { finishReason: given(string), finishMessage: giv
 /** The shape of the members that are read, of a response and of a stream's chunk. */
 export const responseFields = {
   candidates: given(
-    firstOf(givenFields({ content: givenFields({ parts: given(array(replyPart)) }), ...candidateFields })),
+    firstGiven(givenFields({ content: givenFields({ parts: given(array(replyPart)) }), ...candidateFields })),
   ),
   promptFeedback: givenFields({ blockReason: given(string), blockReasonMessage: given(string) }),
   responseId: given(string),
@@ -116,8 +116,8 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
   const sent = candidate?.content?.parts ?? [];
   // A call whose arguments were still to come is as if it had never begun.
   const parts = sent.filter((part) => !isUnfinishedCall(part));
-  const content = blocksOf(parts, reply.responseId);
-  const { refused, ...ending } = endingOf(reply, content);
+  const content = partBlocks(parts, reply.responseId);
+  const { refused, ...ending } = readEnding(reply, content);
   // Not as arguments: a reply may have more blocks than a call takes.
   const message = {
     ...assistantMessage({
@@ -129,13 +129,13 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
     }),
     content,
     ...(refused === undefined ? {} : { refused }),
-    ...restOf(reply),
+    ...replyRest(reply),
   };
   return account === undefined ? message : { ...message, account };
 }
 
 /** The members of a response beside its content and counts. Those that begin with `sdk` are of the transport. */
-function restOf(reply: GeminiReply): Pick<AssistantMessage, "providerFields"> {
+function replyRest(reply: GeminiReply): Pick<AssistantMessage, "providerFields"> {
   const candidate = reply.candidates?.[0];
   const { providerFields } = replyFields(candidate ?? {}, "content", "index");
   const rest = {
@@ -151,7 +151,7 @@ const knownCounts = [
   ...["thoughtsTokenCount", "toolUsePromptTokenCount", "totalTokenCount"],
 ];
 
-function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefined): readonly Block[] {
+function partBlocks(parts: readonly GeminiReplyPart[], responseId: string | undefined): readonly Block[] {
   let tag = responseId ?? undefined;
   const known = new Set<string>();
   return parts.map((sent, index): Block => {
@@ -207,13 +207,13 @@ function opaque(part: GeminiReplyPart): Block {
   return { type: "opaque", data: JSON.parse(JSON.stringify(part)) };
 }
 
-function endingOf({ candidates, promptFeedback }: GeminiReply, content: readonly Block[]): ReplyEnding {
+function readEnding({ candidates, promptFeedback }: GeminiReply, content: readonly Block[]): ReplyEnding {
   const { blockReason, blockReasonMessage } = promptFeedback ?? {};
   const { finishReason, finishMessage } = candidates?.[0] ?? {};
   const reason = finishReason ?? blockReason ?? undefined;
   if (reason === undefined && candidates?.[0] !== undefined) return { stopReason: "aborted" };
   const isBlocked = (finishReason ?? undefined) === undefined && reason !== undefined;
-  const end = isBlocked ? "refused" : (endOf(reason) ?? "error");
+  const end = isBlocked ? "refused" : (replyEnd(reason) ?? "error");
   if (end === "stop") return { stopReason: content.some(isCall) ? "toolUse" : "stop" };
   const said = finishMessage ?? blockReasonMessage ?? undefined;
   const why = reason ?? "no candidate";
@@ -224,11 +224,11 @@ const isCall = ({ type }: Block) => type === "toolCall";
 
 function geminiUsage({ usageMetadata }: GeminiReply): Usage {
   const tokens = countsIn(usageMetadata);
-  const prompt = countOf(tokens.promptTokenCount) ?? 0;
-  const cacheRead = countOf(tokens.cachedContentTokenCount) ?? 0;
-  const generated = countOf(tokens.candidatesTokenCount) ?? 0;
-  const thought = countOf(tokens.thoughtsTokenCount) ?? 0;
-  const tools = countOf(tokens.toolUsePromptTokenCount) ?? 0;
+  const prompt = readCount(tokens.promptTokenCount) ?? 0;
+  const cacheRead = readCount(tokens.cachedContentTokenCount) ?? 0;
+  const generated = readCount(tokens.candidatesTokenCount) ?? 0;
+  const thought = readCount(tokens.thoughtsTokenCount) ?? 0;
+  const tools = readCount(tokens.toolUsePromptTokenCount) ?? 0;
   const input = prompt + tools - cacheRead;
   const output = generated + thought;
   return {
@@ -236,6 +236,6 @@ function geminiUsage({ usageMetadata }: GeminiReply): Usage {
     output,
     cacheRead,
     cacheWrite: 0,
-    totalTokens: countOf(tokens.totalTokenCount) ?? input + cacheRead + output,
+    totalTokens: readCount(tokens.totalTokenCount) ?? input + cacheRead + output,
   };
 }

@@ -232,19 +232,19 @@ const maxArrayIndex = 100_000;
 
 /** Applies one piece to the arguments: text is appended at its path, any other value replaces the old one. */
 function setArgument(args: Fields, piece: Fields): void {
-  const path = stepsOf(piece.jsonPath);
+  const path = stepsByPath(piece.jsonPath);
   const last = path?.at(-1);
   if (path === undefined || last === undefined) return;
   let at: unknown = args;
   for (const [depth, step] of path.slice(0, -1).entries()) {
-    const next = memberOf(at, step);
+    const next = readMember(at, step);
     if (next === undefined || next === null || typeof next !== "object") {
       const made = typeof path[depth + 1] === "number" ? [] : {};
       if (!setMember(at, step, made)) return;
       at = made;
     } else at = next;
   }
-  const before = memberOf(at, last);
+  const before = readMember(at, last);
   const { stringValue, numberValue, boolValue } = piece;
   if (typeof stringValue === "string")
     setMember(at, last, (typeof before === "string" ? before : "") + stringValue);
@@ -254,7 +254,7 @@ function setArgument(args: Fields, piece: Fields): void {
 }
 
 /** The steps of a path such as `$.recipe.steps[0]['a b']`; undefined for any other text. */
-function stepsOf(path: unknown): readonly (string | number)[] | undefined {
+function stepsByPath(path: unknown): readonly (string | number)[] | undefined {
   if (typeof path !== "string" || !path.startsWith("$") || path.length > 10_000) return undefined;
   const steps: (string | number)[] = [];
   const pattern =
@@ -271,7 +271,7 @@ function stepsOf(path: unknown): readonly (string | number)[] | undefined {
   return steps;
 }
 
-function memberOf(value: unknown, step: string | number): unknown {
+function readMember(value: unknown, step: string | number): unknown {
   if (Array.isArray(value)) return typeof step === "number" ? value[step] : undefined;
   return isRecord(value) && Object.hasOwn(value, step) ? (value as Fields)[step] : undefined;
 }

@@ -85,7 +85,7 @@ export function readsFiles(provider: string): boolean {
 }
 
 /** Whether a host asks a maker's own price. */
-export function asksPriceOf(host: string, maker: string): boolean {
+export function hostAsksPrice(host: string, maker: string): boolean {
   const { asksMakersPrice } = hosts[host] ?? {};
   return asksMakersPrice === true || (Array.isArray(asksMakersPrice) && asksMakersPrice.includes(maker));
 }

@@ -9,7 +9,7 @@ import {
   callMembers,
   messageMembers,
   type OpenaiChatDialect,
-  reasoningMembersOf,
+  openaiChatDialectReasoningMembers,
   replyOnlyMembers,
   splitMembers,
 } from "./chat-dialects.js";
@@ -33,7 +33,7 @@ export class ChatAssistantWriter {
   constructor(dialect: OpenaiChatDialect, tools: RenderTools) {
     this.#dialect = dialect;
     this.#tools = tools;
-    this.#signatures = new Set([...reasoningMembersOf(dialect), "content"]);
+    this.#signatures = new Set([...openaiChatDialectReasoningMembers(dialect), "content"]);
   }
 
   /** Undefined for a message without any part that is sent back. */
@@ -66,7 +66,7 @@ export class ChatAssistantWriter {
       members.reasoning_details = [...(Array.isArray(known) ? (known as unknown[]) : []), ...details];
     const message: Assistant = {
       role: "assistant",
-      ...spokenOf(texts, refusals, this.#dialect.merges),
+      ...spokenText(texts, refusals, this.#dialect.merges),
       ...this.#reasoning(reasoning),
       ...members,
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
@@ -212,7 +212,7 @@ function withoutEmptySignatures(value: unknown): unknown {
 }
 
 /** A content list has texts or one refusal. If a reply has both, the refusal stays beside the content. */
-function spokenOf(
+function spokenText(
   texts: OpenaiChatText[],
   refusals: readonly OpenaiChatRefusal[],
   joins: boolean,
@@ -221,7 +221,7 @@ function spokenOf(
   const [first, ...more] = refusals;
   if (first !== undefined && more.length > 0) {
     const refusal = refusals.map((one) => one.refusal).join("\n");
-    return spokenOf(texts, [{ type: "refusal", refusal }], joins);
+    return spokenText(texts, [{ type: "refusal", refusal }], joins);
   }
   if (text === undefined) return { content: first === undefined ? null : [first] };
   const all = joins ? joined(texts) : texts;

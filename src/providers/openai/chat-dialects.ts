@@ -212,7 +212,7 @@ export type OpenaiChatDialectOption = OpenaiChatDialectName | OpenaiChatDialect;
  * @throws RangeError for an unknown name
  * @throws TypeError for a value that is no dialect
  */
-export function dialectOf(option: OpenaiChatDialectOption | undefined): OpenaiChatDialect {
+export function readDialect(option: OpenaiChatDialectOption | undefined): OpenaiChatDialect {
   if (isRecord(option)) return option as OpenaiChatDialect;
   if (option !== undefined && typeof option !== "string")
     throw new TypeError(`dialect: expected a name or a dialect, got ${describe(option)}`);
@@ -221,7 +221,7 @@ export function dialectOf(option: OpenaiChatDialectOption | undefined): OpenaiCh
 }
 
 /** The provider of a dialect that has a name. */
-export function providerOf(option: OpenaiChatDialectOption | undefined): string {
+export function readProvider(option: OpenaiChatDialectOption | undefined): string {
   return typeof option === "string" ? option : "openai";
 }
 
@@ -229,7 +229,7 @@ export function providerOf(option: OpenaiChatDialectOption | undefined): string 
 const reasoningMembers: readonly string[] = ["reasoning_content", "reasoning", "reasoning_text"];
 
 /** The members of a reply that are reasoning, the dialect's own first. */
-export function reasoningMembersOf({ reasoning }: OpenaiChatDialect): readonly string[] {
+export function openaiChatDialectReasoningMembers({ reasoning }: OpenaiChatDialect): readonly string[] {
   const isOther = reasoning === null || reasoning === "content" || reasoningMembers[0] === reasoning;
   return isOther ? reasoningMembers : [reasoning, ...reasoningMembers.filter((name) => name !== reasoning)];
 }

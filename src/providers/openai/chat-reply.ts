@@ -8,33 +8,33 @@ import {
   assertReply,
   blockFields,
   countsIn,
-  firstOf,
+  firstGiven,
   given,
   givenFields,
   holdsMedia,
   replyFields,
   usageFields,
 } from "../reply-shape.js";
-import { endOf, type ReplyEnding, replyEnding } from "../stop-reasons.js";
+import { type ReplyEnding, replyEnd, replyEnding } from "../stop-reasons.js";
 import { chatApi } from "./chat.js";
 import {
   callMembers,
-  dialectOf,
   messageMembers,
   type OpenaiChatDialect,
   type OpenaiChatDialectOption,
-  providerOf,
-  reasoningMembersOf,
+  openaiChatDialectReasoningMembers,
+  readDialect,
+  readProvider,
 } from "./chat-dialects.js";
 import { type OpenaiReplyOptions, openaiUsage, replyMessage } from "./options.js";
 import {
-  argumentsOf,
   customCallSignature,
   messageData,
   printCallMembers,
   printRawArguments,
   rawArguments,
   refusalSignature,
+  textArguments,
   unknownMembers,
 } from "./round-trip-metadata.js";
 
@@ -92,7 +92,7 @@ export function readOpenaiChatReply(
   options: OpenaiChatReplyOptions = {},
 ): AssistantMessage {
   assertReply(reply, options.model === undefined ? completion : object({ choices }));
-  const dialect = dialectOf(options.dialect);
+  const dialect = readDialect(options.dialect);
   const [choice] = reply.choices;
   const usage = reply.usage ?? ofChoice(choice);
   const tokens = countsIn(usage);
@@ -101,7 +101,7 @@ export function readOpenaiChatReply(
     {
       api: chatApi,
       model: reply.model,
-      content: isRecord(choice?.message) ? contentOf(choice.message, choice.finish_reason, dialect) : [],
+      content: isRecord(choice?.message) ? messageContent(choice.message, choice.finish_reason, dialect) : [],
       usage:
         usage === undefined || usage === null
           ? undefined
@@ -112,14 +112,14 @@ export function readOpenaiChatReply(
               cacheWrite: details.cache_write_tokens,
               total: tokens.total_tokens,
             }),
-      ...endingOf(choice?.finish_reason),
+      ...reasonEnding(choice?.finish_reason),
       createdAt: reply.created,
       ...replyFields(
         { ...reply, ...choice, ...usageFields("usage", usage, ...usageMembers) },
         ...readMembers,
       ),
     },
-    { ...options, provider: options.provider ?? providerOf(options.dialect) },
+    { ...options, provider: options.provider ?? readProvider(options.dialect) },
   );
 }
 
@@ -127,7 +127,7 @@ export function readOpenaiChatReply(
 const readMembers = ["object", "created", "model", "choices", "index", "message", "logprobs"] as const;
 const usageMembers = ["prompt_tokens", "prompt_tokens_details", "completion_tokens", "total_tokens"] as const;
 
-const choices = firstOf(
+const choices = firstGiven(
   object({
     finish_reason: given(string),
     message: givenFields({
@@ -150,7 +150,11 @@ function ofChoice(choice: unknown): OpenaiChatReply["usage"] {
 type Content = AssistantMessage["content"];
 type Message = OpenaiChatReply["choices"][number]["message"];
 
-function contentOf(message: Message, reason: string | null | undefined, dialect: OpenaiChatDialect): Content {
+function messageContent(
+  message: Message,
+  reason: string | null | undefined,
+  dialect: OpenaiChatDialect,
+): Content {
   const { content, refusal, audio } = message;
   const called = callsIn(message);
   const ids = new Set<string>();
@@ -186,7 +190,7 @@ interface ReadCall {
 
 function reasoningIn(message: object, dialect: OpenaiChatDialect): Content {
   if (!isRecord(message)) return [];
-  for (const member of reasoningMembersOf(dialect)) {
+  for (const member of openaiChatDialectReasoningMembers(dialect)) {
     const thinking = message[member];
     if (typeof thinking === "string" && thinking !== "") {
       return [{ type: "thinking", thinking, thinkingSignature: member }];
@@ -203,7 +207,7 @@ function otherMembers(message: object, reasoning: Content, dialect: OpenaiChatDi
   if (!isRecord(message)) return [];
   const [block] = reasoning;
   const thinking = block?.type === "thinking" ? block.thinking : undefined;
-  const names = reasoningMembersOf(dialect);
+  const names = openaiChatDialectReasoningMembers(dialect);
   const members = {
     ...audioMember(message.audio),
     ...unknownMembers(
@@ -286,7 +290,9 @@ function callBlock(call: ReadCall, index: number, ids: Set<string>): Content {
       ];
     const raw = rawArguments(text);
     const own = raw === undefined ? undefined : printRawArguments(raw);
-    return [{ type: "toolCall", id, name, arguments: argumentsOf(text), ...signatureMembers(own), ...more }];
+    return [
+      { type: "toolCall", id, name, arguments: textArguments(text), ...signatureMembers(own), ...more },
+    ];
   }
   if (!("custom" in call) || !isRecord(call.custom)) return [{ type: "opaque", data: copyJson(call) }];
   const { name, input, ...others } = call.custom;
@@ -308,8 +314,8 @@ function innerFields(
   return providerFields === undefined ? {} : { providerFields: { [member]: providerFields } };
 }
 
-function endingOf(reason: string | null | undefined): ReplyEnding {
+function reasonEnding(reason: string | null | undefined): ReplyEnding {
   if (reason === null) return { stopReason: "aborted" };
   if (reason === undefined) return { stopReason: "stop" };
-  return replyEnding(endOf(reason) ?? "error", `the reply ended with ${JSON.stringify(reason)}`);
+  return replyEnding(replyEnd(reason) ?? "error", `the reply ended with ${JSON.stringify(reason)}`);
 }

@@ -17,7 +17,7 @@ import {
   replyStream,
   type StreamEnd,
 } from "../reply-stream.js";
-import { dialectOf, reasoningMembersOf } from "./chat-dialects.js";
+import { openaiChatDialectReasoningMembers, readDialect } from "./chat-dialects.js";
 import { type OpenaiChatReply, type OpenaiChatReplyOptions, readOpenaiChatReply } from "./chat-reply.js";
 
 /** A chunk of the stream. Members that this library does not know are allowed. */
@@ -86,7 +86,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
 
   constructor(options: OpenaiChatReplyOptions) {
     this.#options = options;
-    this.#reasoningMembers = reasoningMembersOf(dialectOf(options.dialect));
+    this.#reasoningMembers = openaiChatDialectReasoningMembers(readDialect(options.dialect));
     this.#textMembers = new Set(["refusal", ...this.#reasoningMembers]);
   }
 
@@ -98,7 +98,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     if (!isRecord(chunk)) return [];
     const { choices, error, x_groq: groq, ...fields } = chunk as Fields;
     if (error !== undefined && error !== null && !this.isComplete) throw chunkError(error);
-    for (const [name, value] of membersOf(fields)) {
+    for (const [name, value] of readMembers(fields)) {
       const isNew = name === "usage" || !this.isComplete || !Object.hasOwn(this.#reply, name);
       if (isNew && value !== 0) this.#reply[name] = value;
     }
@@ -111,8 +111,8 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     // Moonshot's, perhaps with the end or after it.
     if (isRecord(members.usage)) this.#choice.usage = members.usage;
     // Some servers send an empty reason with each chunk.
-    if (!this.#end.takes(chunk, hasContent(said), textOf(reason))) return [];
-    for (const [name, value] of membersOf(members)) this.#choice[name] = value;
+    if (!this.#end.takes(chunk, hasContent(said), readText(reason))) return [];
+    for (const [name, value] of readMembers(members)) this.#choice[name] = value;
     return this.#delta(said);
   }
 
@@ -123,7 +123,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     if (isRecord(message.audio)) message.audio = joinedAudio(message.audio);
     // No chunk ends a call; it is complete when the next one starts.
     const calls = isOver ? this.#calls : this.#calls.slice(0, -1).filter(isWhole);
-    if (calls.length > 0) message.tool_calls = calls.map(({ fields, pieces }) => callOf(fields, pieces));
+    if (calls.length > 0) message.tool_calls = calls.map(({ fields, pieces }) => readCall(fields, pieces));
     const choices = [{ ...this.#choice, message, finish_reason: isOver ? this.#end.reason : "stop" }];
     const reply = {
       model: "unknown",
@@ -221,7 +221,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     if (!isRecord(audio)) return [];
     const before = isRecord(this.#message.audio) ? this.#message.audio : {};
     this.#message.audio = before;
-    for (const [name, value] of membersOf(audio)) {
+    for (const [name, value] of readMembers(audio)) {
       const pieces = before[name];
       if (typeof value !== "string" || !spokenPieces.has(name)) before[name] = value;
       else if (Array.isArray(pieces)) pieces.push(value);
@@ -238,20 +238,20 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     const said: Fields = isRecord(fn) ? fn : isRecord(custom) ? custom : {};
     const { arguments: text, input, name: nameOrPiece, ...others } = said;
     const added = typeof text === "string" ? text : typeof input === "string" ? input : "";
-    const named = { id: textOf(rest.id), name: textOf(nameOrPiece), hasText: added.trim() !== "" };
-    const call = this.#callOf(index, named) ?? this.#newCall();
+    const named = { id: readText(rest.id), name: readText(nameOrPiece), hasText: added.trim() !== "" };
+    const call = this.#readCall(index, named) ?? this.#newCall();
     if (typeof index === "number") this.#callAt.set(index, call);
-    for (const [name, value] of membersOf(rest)) call.fields[name] = value;
+    for (const [name, value] of readMembers(rest)) call.fields[name] = value;
     const member = isRecord(custom) ? "custom" : "function";
     const inner = { ...(call.fields[member] as Fields | undefined) };
-    for (const [name, value] of membersOf(others)) inner[name] = value;
-    const name = joinedName(textOf(inner.name), named.name, call.pieces.length > 0);
+    for (const [name, value] of readMembers(others)) inner[name] = value;
+    const name = joinedName(readText(inner.name), named.name, call.pieces.length > 0);
     if (name !== undefined) inner.name = name;
     call.fields[member] = inner;
     if (added !== "") call.pieces.push(added);
     else if (isRecord(text)) inner.arguments = text;
     this.#block = undefined;
-    const id = textOf(call.fields.id) ?? "";
+    const id = readText(call.fields.id) ?? "";
     return [{ type: "toolCall", index: call.block, id, name: name ?? "", arguments: added }];
   }
 
@@ -260,7 +260,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
    * to two calls or the arguments another one, and send no index or no id: what names a call decides, and
    * what names none belongs to the last one.
    */
-  #callOf(index: unknown, { id, name, hasText }: NamedPiece): OpenCall | undefined {
+  #readCall(index: unknown, { id, name, hasText }: NamedPiece): OpenCall | undefined {
     const last = this.#calls.at(-1);
     const numbered = typeof index === "number" ? this.#callAt.get(index) : undefined;
     if (id === undefined && name === undefined) return numbered ?? last;
@@ -271,7 +271,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     const before = id === undefined && typeof index !== "number" ? last : named;
     if (before === undefined || (name !== undefined && hasText && isEnded(before))) return undefined;
     // A piece of a name has an id or an index.
-    return id !== undefined || typeof index === "number" || nameOf(before) === name ? before : undefined;
+    return id !== undefined || typeof index === "number" || callName(before) === name ? before : undefined;
   }
 
   #newCall(): OpenCall {
@@ -286,13 +286,13 @@ const unsaid: ReadonlySet<string> = new Set(["role", "index", "__proto__"]);
 
 /** Whether a delta has a piece of the reply. */
 function hasContent(delta: Fields): boolean {
-  return membersOf(delta).some(([name, value]) => {
+  return readMembers(delta).some(([name, value]) => {
     return !unsaid.has(name) && !(Array.isArray(value) && value.length === 0);
   });
 }
 
 /** The members that say something. An assignment to `__proto__` would set the prototype. */
-function membersOf(fields: Fields): readonly (readonly [string, unknown])[] {
+function readMembers(fields: Fields): readonly (readonly [string, unknown])[] {
   return Object.entries(fields).filter(([name, value]) => isGiven(value) && name !== "__proto__");
 }
 
@@ -320,7 +320,7 @@ function isGiven(value: unknown): boolean {
   return value !== null && value !== undefined && value !== "";
 }
 
-function textOf(value: unknown): string | undefined {
+function readText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
@@ -335,7 +335,7 @@ function joinedName(
   return piece.startsWith(before) ? piece : before + piece;
 }
 
-function nameOf({ fields }: OpenCall): unknown {
+function callName({ fields }: OpenCall): unknown {
   const { function: fn, custom } = fields;
   return isRecord(fn) ? fn.name : isRecord(custom) ? custom.name : undefined;
 }
@@ -361,7 +361,7 @@ function isEnded({ fields, pieces }: OpenCall): boolean {
   return pieces.at(-1)?.trimEnd().endsWith("}") === true && isRecord(parseJson(pieces.join("")));
 }
 
-function callOf(fields: Fields, pieces: readonly string[]): Fields {
+function readCall(fields: Fields, pieces: readonly string[]): Fields {
   const member = isRecord(fields.custom) ? "custom" : "function";
   const inner = fields[member] as Fields;
   const text = pieces.join("");
@@ -395,7 +395,7 @@ function merged(before: unknown, pieces: readonly unknown[]): readonly unknown[]
   for (const piece of pieces) {
     const open = isRecord(piece) ? items.slice(-maxOpen).findLast((item) => goesOn(item, piece)) : undefined;
     if (open === undefined) items.push(isRecord(piece) ? { ...piece } : piece);
-    else for (const [name, value] of membersOf(piece as Fields)) addTo(open as Fields, name, value);
+    else for (const [name, value] of readMembers(piece as Fields)) addTo(open as Fields, name, value);
   }
   return items;
 }

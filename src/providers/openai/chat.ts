@@ -9,11 +9,11 @@ import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPar
 import type { CallIdRule, RenderTools, Target } from "../target.js";
 import { ChatAssistantWriter, joined, opaqueMedia } from "./chat-assistant.js";
 import {
-  dialectOf,
   type OpenaiChatDialect,
   type OpenaiChatDialectOption,
   openaiChatDialects,
-  providerOf,
+  readDialect,
+  readProvider,
 } from "./chat-dialects.js";
 import type {
   OpenaiChatFile,
@@ -52,15 +52,15 @@ export interface OpenaiChatOptions extends OpenaiOptions {
  * @throws RangeError for an unknown dialect
  * @example
  * ```ts
- * const { value } = await project(contextOf([userMessage("hi")]), openaiChat({ model: "gpt-5.4" }));
+ * const { value } = await project(contextFrom([userMessage("hi")]), openaiChat({ model: "gpt-5.4" }));
  * value.messages; // [{ role: "user", content: "hi" }]
  * ```
  * @see https://platform.openai.com/docs/api-reference/chat/create (types of openai 7.59), and for accepted
  *   files https://developers.openai.com/api/docs/guides/file-inputs (stored copy, 2026-11-21)
  */
 export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> {
-  const dialect = dialectOf(options.dialect);
-  const provider = options.provider ?? providerOf(options.dialect);
+  const dialect = readDialect(options.dialect);
+  const provider = options.provider ?? readProvider(options.dialect);
   // Images are referenced by address and files by id, which a target cannot declare.
   const media = {
     user: dialect.files ? [...imageTypes, "application/pdf"] : imageTypes,
@@ -123,7 +123,7 @@ class ChatWriter {
       if (turn.role === "assistant") {
         const next = turns[at + 1];
         const results = next?.role === "user" ? next.results : [];
-        for (const parts of this.#messagesOf(turn.parts).flatMap((parts) => this.#callsApart(parts))) {
+        for (const parts of this.#toMessages(turn.parts).flatMap((parts) => this.#callsApart(parts))) {
           const message = this.#assistant.message(parts);
           const isFirst = turn === turns[0] && parts[0] === turn.parts[0];
           if (message !== undefined) {
@@ -144,7 +144,7 @@ class ChatWriter {
     return { messages: this.#messages };
   }
 
-  #messagesOf<P extends Part>(parts: readonly P[]): readonly (readonly P[])[] {
+  #toMessages<P extends Part>(parts: readonly P[]): readonly (readonly P[])[] {
     return this.#dialect.merges ? [parts] : messagesIn(parts);
   }
 
@@ -178,7 +178,7 @@ class ChatWriter {
     this.#userParts = [];
     if (this.#dialect.bridgesTools && this.#messages.at(-1)?.role === "tool")
       this.#messages.push({ role: "assistant", content: resultsReadText });
-    for (const parts of this.#messagesOf(userParts)) this.#messages.push(this.#userMessage(parts));
+    for (const parts of this.#toMessages(userParts)) this.#messages.push(this.#userMessage(parts));
   }
 
   #userMessage(parts: readonly UserPart[]): OpenaiChatMessage {

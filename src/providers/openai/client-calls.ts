@@ -161,7 +161,7 @@ export function clientAnswer(
       ];
       for (const part of lost)
         lose(part, "the target accepts one screenshot as the result of a computer action");
-      const output = { type: "computer_screenshot" as const, ...addressOf(image) };
+      const output = { type: "computer_screenshot" as const, ...imageAddress(image) };
       return {
         type: "computer_call_output",
         call_id,
@@ -178,7 +178,7 @@ function isImage(part: UserPart): part is ImagePart {
   return part.type !== "text" && part.kind === "image";
 }
 
-function addressOf(image: ImagePart | undefined): { image_url: string } | { file_id: string } {
+function imageAddress(image: ImagePart | undefined): { image_url: string } | { file_id: string } {
   if (image?.type !== "reference") return { image_url: image?.dataUrl ?? "" };
   const { reference } = image;
   return reference.kind === "url" ? { image_url: reference.url } : { file_id: reference.id };

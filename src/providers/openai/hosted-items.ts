@@ -199,11 +199,11 @@ export function wantsAnswer(data: unknown): boolean {
 }
 
 /** Among the items of one reply, the calls with a later answer, and these answers. */
-export function answeredItems<T>(items: readonly T[], dataOf: (item: T) => unknown): ReadonlySet<T> {
+export function answeredItems<T>(items: readonly T[], readData: (item: T) => unknown): ReadonlySet<T> {
   const calls = new Map<string, T>();
   const found = new Set<T>();
   for (const item of items) {
-    const data = dataOf(item);
+    const data = readData(item);
     if (!hasMembers(data, answeredMembers) || !isRecord(data)) continue;
     const { type, id, call_id, approval_request_id } = data;
     const own = type === "mcp_approval_request" ? id : (call_id ?? approval_request_id ?? id);

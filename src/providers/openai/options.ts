@@ -4,12 +4,12 @@ import type { ImageFamily } from "../../content/estimate/index.js";
 import type { AssistantMessage, ToolCall, Usage } from "../../content/index.js";
 import type { LimitProfile } from "../../content/limits/index.js";
 import { openai as openaiLimits } from "../../content/limits/internal.js";
-import { extensionOf, mediaTypeOfName } from "../../content/media/index.js";
+import { mediaTypeExtension, mediaTypeOfName } from "../../content/media/index.js";
 import { stringArgument } from "../../core/arguments.js";
 import { oneLine } from "../../core/text.js";
 import { modelNames } from "../model-ref.js";
 import { modelFacts } from "../models/internal.js";
-import { countOf } from "../reply-shape.js";
+import { readCount } from "../reply-shape.js";
 import type { Part } from "../request.js";
 import type { ReplyEnding } from "../stop-reasons.js";
 import type { ModelRef, RenderTools, Target, TargetMedia } from "../target.js";
@@ -107,7 +107,7 @@ export function breakpointAfter(tools: RenderTools, ...parts: readonly Part[]): 
 export function fileName(name: string | undefined, mediaType: string): string {
   const own = oneLine(name ?? "", /[\p{Cc}\p{Zl}\p{Zp}\s]{1,4096}/gu);
   const base = own === "" ? "document" : own;
-  return mediaTypeOfName(base) === mediaType ? base : `${base}.${extensionOf(mediaType) ?? "txt"}`;
+  return mediaTypeOfName(base) === mediaType ? base : `${base}.${mediaTypeExtension(mediaType) ?? "txt"}`;
 }
 
 /**
@@ -165,7 +165,7 @@ export function replyMessage(read: ReadReply, options: OpenaiReplyOptions): Assi
     ...(errorMessage === undefined ? {} : { errorMessage }),
     ...(refused === undefined ? {} : { refused }),
     ...(providerFields === undefined ? {} : { providerFields }),
-    timestamp: countOf(createdAt) === undefined ? Date.now() : createdAt * 1000,
+    timestamp: readCount(createdAt) === undefined ? Date.now() : createdAt * 1000,
   };
 }
 
@@ -181,15 +181,15 @@ export function openaiUsage(tokens: {
   readonly cacheWrite: unknown;
   readonly total: unknown;
 }): Usage {
-  const input = countOf(tokens.input) ?? 0;
-  const output = countOf(tokens.output) ?? 0;
-  const cacheRead = countOf(tokens.cacheRead) ?? 0;
-  const cacheWrite = countOf(tokens.cacheWrite) ?? 0;
+  const input = readCount(tokens.input) ?? 0;
+  const output = readCount(tokens.output) ?? 0;
+  const cacheRead = readCount(tokens.cacheRead) ?? 0;
+  const cacheWrite = readCount(tokens.cacheWrite) ?? 0;
   return {
     input: Math.max(0, input - cacheRead - cacheWrite),
     output,
     cacheRead,
     cacheWrite,
-    totalTokens: countOf(tokens.total) ?? input + output,
+    totalTokens: readCount(tokens.total) ?? input + output,
   };
 }

@@ -20,9 +20,9 @@ import {
   argumentsText,
   isStatus,
   itemFields,
-  partsOf,
   readCallMetadata,
   readTextMetadata,
+  textParts,
 } from "./round-trip-metadata.js";
 
 /**
@@ -45,7 +45,7 @@ export class AssistantItems {
   }
 
   /** Which kind of call has this id; the item itself of one that is answered in the item's own way. */
-  kindOf(callId: string): "function" | "custom" | "search" | OpenaiClientCall {
+  kindByCallId(callId: string): "function" | "custom" | "search" | OpenaiClientCall {
     return this.#kinds.get(callId) ?? "function";
   }
 
@@ -122,7 +122,7 @@ export class AssistantItems {
       role: "assistant",
       status,
       ...phase,
-      content: partsOf(text, metadata, providerFields),
+      content: textParts(text, metadata, providerFields),
     };
     return message as OpenaiResponsesItem;
   }
@@ -286,7 +286,7 @@ function refusedParts(parts: readonly AssistantPart[], rules: ItemRules): readon
   const problems = own.map((part) =>
     part.type === "opaque" && wantsAnswer(part.data) && !answered.has(part)
       ? "an item that cannot be sent back on its own"
-      : problemOf(part, rules),
+      : partProblem(part, rules),
   );
   const isReplaced = parts.some((part) => part.type === "text" && part.replaces !== undefined);
   const [first] = [
@@ -311,7 +311,7 @@ function leadsTo(part: ReasoningPart, next: AssistantPart | undefined): boolean 
   return next !== undefined && (next.type !== "reasoning" || isUnnamed(parseJson(part.signature)));
 }
 
-function problemOf(part: ReasoningPart | OpaquePart, rules: ItemRules): string | undefined {
+function partProblem(part: ReasoningPart | OpaquePart, rules: ItemRules): string | undefined {
   if (part.type === "reasoning") {
     const item = reasoningItem(part.signature, rules);
     return typeof item === "string" ? item : undefined;

@@ -12,13 +12,12 @@ import {
   replyFields,
   usageFields,
 } from "../reply-shape.js";
-import { endOf, type ReplyEnding, replyEnding } from "../stop-reasons.js";
+import { type ReplyEnding, replyEnd, replyEnding } from "../stop-reasons.js";
 import { clientToolCall, isClientCall } from "./client-calls.js";
 import { answeredItems, wantsAnswer } from "./hosted-items.js";
 import { type OpenaiReplyOptions, openaiUsage, replyMessage } from "./options.js";
 import { responsesApi } from "./responses.js";
 import {
-  argumentsOf,
   contentFields,
   isCaller,
   isPhase,
@@ -27,6 +26,7 @@ import {
   printCallMetadata,
   printTextMetadata,
   rawArguments,
+  textArguments,
 } from "./round-trip-metadata.js";
 
 /** The members of a response that are read. Any version of the official client gives one. */
@@ -84,7 +84,7 @@ export function readOpenaiResponsesReply(
         const data = copyJsonObject(item);
         // A call that the API answered by itself is not the agent's to run.
         if (answered.has(item)) return [{ type: "opaque", data }];
-        return blocksOf(data, alone && (hasId(item) || !isTold));
+        return readBlocks(data, alone && (hasId(item) || !isTold));
       }),
       usage:
         usage === undefined || usage === null
@@ -96,7 +96,7 @@ export function readOpenaiResponsesReply(
               cacheWrite: details.cache_write_tokens,
               total: tokens.total_tokens,
             }),
-      ...endingOf(reply),
+      ...readEnding(reply),
       createdAt: reply.created_at,
       ...replyFields(
         { ...reply, ...usageFields("usage", usage, ...usageMembers) },
@@ -162,7 +162,7 @@ function isHalfCall(item: { readonly type: string }, status: string | undefined)
   const { type, status: reached, arguments: text } = item as Item;
   if (type !== "tool_search_call" && !wantsAnswer(item)) return false;
   if (reached === "in_progress" || reached === "incomplete") return true;
-  return type === "function_call" && !isRecord(argumentsOf(typeof text === "string" ? text : ""));
+  return type === "function_call" && !isRecord(textArguments(typeof text === "string" ? text : ""));
 }
 
 /** Items that are kept with metadata. */
@@ -174,7 +174,7 @@ function hasId(item: { readonly type: string; readonly id?: unknown }): boolean 
 }
 
 /** An item that is not as it should be is kept as it is. */
-function blocksOf(item: Item, alone: boolean): Content {
+function readBlocks(item: Item, alone: boolean): Content {
   switch (item.type) {
     case "reasoning":
       return [{ type: "thinking", thinking: reasoningText(item), thinkingSignature: JSON.stringify(item) }];
@@ -247,7 +247,7 @@ function callBlocks(item: Item, alone: boolean, custom: boolean): Content {
     // pi's form: the call's own id, and that of its item.
     id: itemId !== undefined && !custom ? `${call_id}|${itemId}` : call_id,
     name,
-    arguments: custom ? { input: text } : argumentsOf(text),
+    arguments: custom ? { input: text } : textArguments(text),
     ...(metadata === undefined ? {} : { thoughtSignature: metadata }),
     ...replyFields(item, ...callMembers, ...(isCaller(caller) ? ["caller"] : [])),
   };
@@ -288,7 +288,7 @@ function searchBlocks(item: Item, alone: boolean): Content {
 /** The name under which a search for tools is a call. */
 const toolSearchName = "tool_search";
 
-function endingOf({ status, error, incomplete_details: details }: OpenaiResponsesReply): ReplyEnding {
+function readEnding({ status, error, incomplete_details: details }: OpenaiResponsesReply): ReplyEnding {
   if (error !== null && error !== undefined)
     return replyEnding("error", [error.code, error.message].filter(isText).join(": "));
   switch (status ?? undefined) {
@@ -299,7 +299,7 @@ function endingOf({ status, error, incomplete_details: details }: OpenaiResponse
     case "in_progress":
       return { stopReason: "aborted" };
     case "incomplete":
-      if (endOf(details?.reason) !== "refused") return { stopReason: "length" };
+      if (replyEnd(details?.reason) !== "refused") return { stopReason: "length" };
       return replyEnding("refused", "the reply was cut off by the content filter");
     default:
       return replyEnding("error", `the response is ${status}`);

@@ -89,7 +89,7 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
   #items: OpenItem[] = [];
   /** The item that an index stands for: the last one with that index. */
   readonly #itemAt = new Map<number, OpenItem>();
-  readonly #itemOf = new Map<string, OpenItem>();
+  readonly #readItem = new Map<string, OpenItem>();
   #isComplete = false;
 
   constructor(options: OpenaiReplyOptions) {
@@ -150,7 +150,8 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
   #end(event: Fields, item: Fields): readonly ReplyDelta[] {
     const before = this.#find(event, item.type);
     // The same index again, or an id that changes while the item arrives.
-    const ended = before?.isOpen === true ? before : (this.#itemOf.get(idOf(item)) ?? this.#add(event, item));
+    const ended =
+      before?.isOpen === true ? before : (this.#readItem.get(readId(item)) ?? this.#add(event, item));
     ended.fields = item;
     ended.isOpen = false;
     return [];
@@ -163,8 +164,8 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
     const added: OpenItem = { index: known, block, fields: item, isOpen: true, parts: new Map(), pieces: [] };
     this.#items.push(added);
     if (known !== undefined) this.#itemAt.set(known, added);
-    const id = idOf(item);
-    if (id !== "") this.#itemOf.set(id, added);
+    const id = readId(item);
+    if (id !== "") this.#readItem.set(id, added);
     return added;
   }
 
@@ -175,7 +176,7 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
   #find({ output_index: index, item_id: id }: Fields, type: unknown): OpenItem | undefined {
     const numbered = typeof index === "number" ? this.#itemAt.get(index) : undefined;
     if (numbered?.fields.type === type) return numbered;
-    const named = typeof id === "string" ? this.#itemOf.get(id) : undefined;
+    const named = typeof id === "string" ? this.#readItem.get(id) : undefined;
     if (named?.fields.type === type) return named;
     return this.#items.findLast((item) => item.isOpen && item.fields.type === type);
   }
@@ -225,13 +226,13 @@ function isOwnCall({ type }: Fields): boolean {
   return type === "function_call" || type === "custom_tool_call";
 }
 
-function idOf({ id }: Fields): string {
+function readId({ id }: Fields): string {
   return typeof id === "string" ? id : "";
 }
 
 function callDelta({ block, fields }: OpenItem, piece: string): ReplyDelta {
   const { call_id, name, type } = fields;
-  const id = idOf(fields);
+  const id = readId(fields);
   const own = type === "function_call" && id !== "" ? `|${id}` : "";
   return { type: "toolCall", index: block, id: `${call_id}${own}`, name: String(name), arguments: piece };
 }

@@ -41,7 +41,7 @@ export interface OpenaiResponsesOptions extends OpenaiOptions {
  * @throws TypeError without a model
  * @example
  * ```ts
- * const { value } = await project(contextOf([userMessage("hi")]), openaiResponses({ model: "gpt-5.4" }));
+ * const { value } = await project(contextFrom([userMessage("hi")]), openaiResponses({ model: "gpt-5.4" }));
  * value.input; // [{ role: "user", content: [{ type: "input_text", text: "hi" }] }]
  * ```
  * @see https://platform.openai.com/docs/api-reference/responses/create (types of openai 7.59), and for
@@ -129,7 +129,7 @@ class ResponsesWriter {
 
   #result(result: ResultPart): OpenaiResponsesItem {
     const { callId: call_id, parts } = result;
-    const kind = this.#assistant.kindOf(call_id);
+    const kind = this.#assistant.kindByCallId(call_id);
     if (kind === "search") return this.#found(result);
     if (typeof kind === "object") {
       const lose = (part: UserPart, reason: string) =>

@@ -129,7 +129,7 @@ export function readTextMetadata(metadata: string): TextMetadata {
  * Splits a text into the parts of its metadata, each with its other members; one part if the lengths do not
  * match.
  */
-export function partsOf(
+export function textParts(
   text: string,
   { parts: known }: Pick<TextMetadata, "parts">,
   fields: Fields = {},
@@ -293,7 +293,7 @@ export function membersOfMessage(data: unknown): Readonly<Record<string, unknown
 }
 
 /** The arguments of a call as a value; text that is no JSON stays text. */
-export function argumentsOf(text: string): unknown {
+export function textArguments(text: string): unknown {
   return text.trim() === "" ? {} : (parseJson(text) ?? text);
 }
 

@@ -6,7 +6,7 @@
 import { type ContextMessage, toolCalls } from "../../content/index.js";
 import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
 import { type EntryTable, noRow } from "../tree/session-tree.js";
-import { applyEdit, applyUpdates, itemOf, type Replacement, updatesOf } from "./context-items.js";
+import { applyEdit, applyUpdates, entryItem, entryUpdates, type Replacement } from "./context-items.js";
 
 type Entry = SessionEntry | UnknownEntry;
 
@@ -39,21 +39,21 @@ export class BranchVersion {
    * The message of an entry in force; undefined for an entry without one, or one that an edit removed. Unlike
    * in a context, entries before a compaction count.
    */
-  messageOf(entry: Entry): ContextMessage | undefined {
+  entryMessage(entry: Entry): ContextMessage | undefined {
     const { updated, replacement } = this.#after(entry);
     if (entry.type === "compaction") {
       if (replacement === null) return undefined;
       const { summary, tokensBefore } = entry;
       return { role: "compactionSummary", summary, tokensBefore, timestamp: 0 };
     }
-    const item = itemOf(updated, noIds);
+    const item = entryItem(updated, noIds);
     return item && applyEdit(item, replacement)?.message;
   }
 
   /** The calls of an assistant's message before a context edit took any of them away. */
   callsBeforeEdit(entry: Entry): readonly string[] {
     const { updated } = this.#after(entry);
-    return updated.type === "message" ? callsOf(updated.message) : [];
+    return updated.type === "message" ? messageCalls(updated.message) : [];
   }
 
   #after(entry: Entry): EditedEntry {
@@ -77,10 +77,10 @@ function edited(state: EditedEntry, edit: Entry | undefined): EditedEntry {
   if (edit === undefined || (edit as { readonly targetId?: unknown }).targetId !== state.updated.id)
     return state;
   if (edit.type === "context_edit") return { ...state, replacement: edit.replacement };
-  return { ...state, updated: applyUpdates(state.updated, updatesOf([edit])) as Entry };
+  return { ...state, updated: applyUpdates(state.updated, entryUpdates([edit])) as Entry };
 }
 
-export function callsOf(message: ContextMessage | undefined): readonly string[] {
+export function messageCalls(message: ContextMessage | undefined): readonly string[] {
   return message?.role === "assistant" ? toolCalls(message).map(({ id }) => id) : [];
 }
 
@@ -94,7 +94,7 @@ export class BranchVersions {
   readonly #leavesBefore: Int32Array;
   readonly #edits: ReadonlyMap<number, Entry>;
   /** The rows of edits by the id of their target. */
-  readonly #editsOf = new Map<string, number[]>();
+  readonly #readEdits = new Map<string, number[]>();
 
   /**
    * @param edits the bodies of all edits and updates in the log, by their rows
@@ -113,24 +113,24 @@ export class BranchVersions {
     for (const [row, edit] of edits) {
       const { targetId } = edit as { readonly targetId?: string };
       if (targetId === undefined) continue;
-      const known = this.#editsOf.get(targetId);
-      if (known === undefined) this.#editsOf.set(targetId, [row]);
+      const known = this.#readEdits.get(targetId);
+      if (known === undefined) this.#readEdits.set(targetId, [row]);
       else known.push(row);
     }
   }
 
   /** The rows of all edited entries. */
   editedRows(): readonly number[] {
-    return Array.from(this.#editsOf.keys(), (id) => this.#table.row(id)).filter((row) => row !== noRow);
+    return Array.from(this.#readEdits.keys(), (id) => this.#table.row(id)).filter((row) => row !== noRow);
   }
 
   isEdited(id: string): boolean {
-    return this.#editsOf.has(id);
+    return this.#readEdits.has(id);
   }
 
   /** Every edit of an entry, on whatever branch. */
-  editsOf(id: string): readonly Entry[] {
-    return (this.#editsOf.get(id) ?? []).map((row) => this.#edits.get(row) as Entry);
+  findEdits(id: string): readonly Entry[] {
+    return (this.#readEdits.get(id) ?? []).map((row) => this.#edits.get(row) as Entry);
   }
 
   /** Whether a branch has the row. */
@@ -148,12 +148,13 @@ export class BranchVersions {
    * @param ids the entries; one of them is usually that of the row
    */
   *versions(row: number, ids: readonly string[]): Generator<BranchVersion, void, undefined> {
-    const rows = ids.flatMap((id) => this.#editsOf.get(id) ?? []);
+    const rows = ids.flatMap((id) => this.#readEdits.get(id) ?? []);
     const number = (each: number) => this.#first[each] as number;
     rows.sort((a, b) => number(a) - number(b));
     let version = new BranchVersion();
-    const editOf = (each: number) => this.#edits.get(each) as Entry;
-    for (const each of rows) if (this.isAbove(each, row)) version = new BranchVersion(editOf(each), version);
+    const readEdit = (each: number) => this.#edits.get(each) as Entry;
+    for (const each of rows)
+      if (this.isAbove(each, row)) version = new BranchVersion(readEdit(each), version);
     // The entry, then the edits below it: each with the last one before it on its path.
     const root: Node = { row, before: undefined, version, leaves: this.#leavesIn(row) };
     const nodes = [root];
@@ -163,7 +164,7 @@ export class BranchVersions {
       while (node.before !== undefined && !this.isAbove(node.row, each)) node = node.before;
       const leaves = this.#leavesIn(each);
       node.leaves -= leaves;
-      node = { row: each, before: node, version: new BranchVersion(editOf(each), node.version), leaves };
+      node = { row: each, before: node, version: new BranchVersion(readEdit(each), node.version), leaves };
       nodes.push(node);
     }
     // Without leaves every branch with this edit has a later one too.

@@ -3,16 +3,16 @@
 import type { Context, ContextItem } from "../../content/index.js";
 import type { EntryMap, SessionEntry, UnknownEntry } from "../../log/internal.js";
 import { entryTypesWith, kindsInContext } from "../../log/internal.js";
-import { type EntryTable, entryTableOf, noRow, rowOf, type SessionTree } from "../tree/session-tree.js";
+import { type EntryTable, noRow, type SessionTree, tableRow, treeRows } from "../tree/session-tree.js";
 import {
   applyUpdates,
   assembleItems,
+  entryItem,
+  entryUpdates,
   hasRemovedCall,
   hasResultWithoutCall,
-  itemOf,
   latestEdits,
   resultsOfRemovedCalls,
-  updatesOf,
 } from "./context-items.js";
 
 /**
@@ -146,11 +146,11 @@ export function* buildContext(table: EntryTable, leaf: number): EntryRequests<Bu
   }
   const settings = yield* foldSettings(table, path, state);
   const others = [...editRows, ...pinRows, ...viewRows, ...observationRows];
-  const bodyOf = yield others.length === 0 ? needed : [...needed, ...others];
-  const edits = editRows.map(bodyOf);
+  const readBody = yield others.length === 0 ? needed : [...needed, ...others];
+  const edits = editRows.map(readBody);
   const retained = new Set(range.retained.map((at) => table.id(path[at] as number)));
-  const updates = updatesOf(edits);
-  const bodies = needed.map((row) => applyUpdates(bodyOf(row), updates));
+  const updates = entryUpdates(edits);
+  const bodies = needed.map((row) => applyUpdates(readBody(row), updates));
   const hasLostCall = hasResultWithoutCall({ needed: bodies, beforeCompaction });
   if (hasLostCall && state !== undefined) throw new NeedsWholeLog();
   const lost = hasLostCall
@@ -164,7 +164,7 @@ export function* buildContext(table: EntryTable, leaf: number): EntryRequests<Bu
   const needsItemCounts = isChanged || viewRows.length > 0 || observationRows.length > 0;
   const itemCountAt = needsItemCounts ? itemCounts(items, needed.map(table.id, table), retained) : undefined;
   const observations = observationRows.flatMap((row, at) => {
-    const entry = bodyOf(row);
+    const entry = readBody(row);
     if (entry?.type !== "resource_observation") return [];
     const item = itemCountAt?.[observationsAfter[at] as number] ?? 0;
     return [{ entryId: entry.id, resourceId: entry.resourceId, item, text: entry.text }];
@@ -172,19 +172,19 @@ export function* buildContext(table: EntryTable, leaf: number): EntryRequests<Bu
   const context: Context = {
     items,
     views: viewRows.flatMap((row, at) => {
-      const entry = bodyOf(row);
+      const entry = readBody(row);
       if (entry?.type !== "resource_view") return [];
       const item = itemCountAt?.[viewsAfter[at] as number] ?? 0;
       return [{ entryId: entry.id, resourceId: entry.resourceId, item }];
     }),
     ...(observations.length === 0 ? {} : { observations }),
-    pins: foldPins(table, path, pinRows.map(bodyOf), state?.pins),
+    pins: foldPins(table, path, pinRows.map(readBody), state?.pins),
     ...settings,
     usageSince: isChanged ? (itemCountAt?.[changedAfter] ?? 0) : 0,
   };
   const extensible =
     !table.hasUnlinkedParents &&
-    targetsPathOnly(table, path, [...edits, ...pinRows.map(bodyOf)]) &&
+    targetsPathOnly(table, path, [...edits, ...pinRows.map(readBody)]) &&
     (edits.length === 0 || !hasRemovedCall(bodies, items));
   return { context, table, leaf, shown: needed, extensible };
 }
@@ -225,13 +225,13 @@ function* findResultsOfRemovedCalls(
   if (editRows.length === 0) return noIds;
   const changes = editRows.map(yield editRows);
   const edits = latestEdits(changes);
-  const updates = updatesOf(changes);
+  const updates = entryUpdates(changes);
   const shown = new Set(kept);
   const wanted = Array.from(path).filter(
     (row) => shown.has(row) || (table.kindAt(row) === assistant && edits.has(table.id(row))),
   );
-  const bodyOf = yield wanted;
-  const bodies = wanted.map((row) => applyUpdates(bodyOf(row), updates));
+  const findBody = yield wanted;
+  const bodies = wanted.map((row) => applyUpdates(findBody(row), updates));
   return resultsOfRemovedCalls(bodies, edits, (id) => shown.has(table.row(id)));
 }
 
@@ -287,8 +287,8 @@ export function* latestCompaction(table: EntryTable, path: Int32Array): EntryReq
   for (let at = path.length - 1; at >= 0 && code >= 0; at--) {
     const row = path[at] as number;
     if (table.kindAt(row) !== code) continue;
-    const bodyOf = yield [row];
-    const entry = bodyOf(row);
+    const getBody = yield [row];
+    const entry = getBody(row);
     if (entry?.type === "compaction") return { compaction: entry, compactionAt: at };
   }
   return { compaction: undefined, compactionAt: -1 };
@@ -317,13 +317,13 @@ export function keptRange(
   if (isCut && firstKept < 0 && compaction.firstKeptEntryId !== compaction.id) throw new NeedsWholeLog();
   const start = firstKept < 0 ? compactionAt : firstKept;
   const wanted = new Set(compaction.retain?.map((id) => table.row(id)));
-  const retained = indexesOf(before, wanted);
+  const retained = indexesByPath(before, wanted);
   if (isCut && retained.length < wanted.size) throw new NeedsWholeLog();
   return { start, retained, earliest: retained.reduce((first, at) => Math.min(first, at), start) };
 }
 
 /** The indexes of rows in a path, in the order of the table. */
-function indexesOf(path: Int32Array, wanted: ReadonlySet<number>): readonly number[] {
+function indexesByPath(path: Int32Array, wanted: ReadonlySet<number>): readonly number[] {
   const places = new Map<number, number>();
   for (let at = 0; at < path.length && places.size < wanted.size; at++) {
     const row = path[at] as number;
@@ -348,8 +348,8 @@ function* foldSettings(
     const kind = table.kindAt(row);
     const hasModel = kind === modelChange || kind === assistant;
     if (!(hasModel && model === undefined) && !(kind === thinking && thinkingLevel === undefined)) continue;
-    const bodyOf = yield [row];
-    const entry = bodyOf(row);
+    const toBody = yield [row];
+    const entry = toBody(row);
     if (entry?.type === "model_change") model = { provider: entry.provider, modelId: entry.modelId };
     else if (entry?.type === "thinking_level_change") thinkingLevel = entry.thinkingLevel;
     else if (entry?.type === "message" && entry.message.role === "assistant") {
@@ -388,10 +388,10 @@ function foldPins(
 /** Runs a computation over entries in memory. */
 export function runInMemory<T>(
   requests: EntryRequests<T>,
-  bodyOf: (row: number) => SessionEntry | UnknownEntry | undefined,
+  rowBody: (row: number) => SessionEntry | UnknownEntry | undefined,
 ): T {
   let step = requests.next();
-  while (!step.done) step = requests.next(bodyOf);
+  while (!step.done) step = requests.next(rowBody);
   return step.value;
 }
 
@@ -417,8 +417,8 @@ export interface ContextSource {
  * ```
  */
 export function buildSessionContext(session: ContextSource, leafId: string | null = session.leafId): Context {
-  const table = entryTableOf(session.tree);
-  const leaf = leafId === null ? noRow : rowOf(table, leafId);
+  const table = treeRows(session.tree);
+  const leaf = leafId === null ? noRow : tableRow(table, leafId);
   return runInMemory(contextAt(table, leaf), (row) => session.entry(table.id(row)));
 }
 
@@ -453,13 +453,13 @@ export function* extendContext(
     tail = tailAfter(table, noRow, leaf, table.size);
   }
   if (tail === undefined) return yield* buildContext(table, leaf);
-  const bodyOf = yield tail;
+  const bodyFor = yield tail;
   const items = before === undefined ? [] : [...before.context.items];
   let { model, thinkingLevel } = before?.context ?? nothing;
   let answer: SessionEntry | undefined;
   // Loops over indexes here and below: an iterator takes several times as long in code that is interpreted.
   for (let i = 0; i < tail.length; i++) {
-    const entry = bodyOf(tail[i] as number);
+    const entry = bodyFor(tail[i] as number);
     if (entry?.type === "message") {
       items.push({ entryId: entry.id, origin: "message", message: entry.message });
       if (entry.message.role === "assistant") answer = entry;
@@ -467,7 +467,7 @@ export function* extendContext(
     }
     // Without a body an earlier setting may be in force, which was not asked for.
     if (entry === undefined || entry.type === "unknown") return yield* buildContext(table, leaf);
-    const item = itemOf(entry, noIds);
+    const item = entryItem(entry, noIds);
     if (item !== undefined) items.push(item);
     if (entry.type === "thinking_level_change") thinkingLevel = entry.thinkingLevel;
     else if (entry.type === "model_change") {

@@ -36,7 +36,7 @@ export type MessageUpdates = ReadonlyMap<string, readonly Update[]>;
 type Update = SessionEntry & { readonly type: "message_update" | "part_update" };
 
 /** Groups the updates among entries. */
-export function updatesOf(entries: ItemParts["edits"]): MessageUpdates {
+export function entryUpdates(entries: ItemParts["edits"]): MessageUpdates {
   const updates = new Map<string, Update[]>();
   for (const entry of entries) {
     if (entry?.type !== "message_update" && entry?.type !== "part_update") continue;
@@ -109,7 +109,7 @@ export function resultsOfRemovedCalls(
       if (lostCalls.has(toolCallId) && !called.has(toolCallId)) lost.add(entry.id);
     }
     if (message.role !== "assistant") continue;
-    const now = applyEdit(itemOf(entry, new Set()) as ContextItem, edits.get(entry.id))?.message;
+    const now = applyEdit(entryItem(entry, new Set()) as ContextItem, edits.get(entry.id))?.message;
     if (!isShown(entry.id)) trackDroppedCalls(lostCalls, message, now);
     else {
       // Calls before and after the edit: assembleItems omits the results of calls that it removed.
@@ -134,12 +134,12 @@ export function assembleItems(parts: ItemParts): readonly ContextItem[] {
   if (compaction !== undefined && edits.get(compaction.id) !== null) {
     const { id: entryId, systemMessage, summary, tokensBefore, details } = compaction;
     if (systemMessage !== undefined) head.push({ entryId, origin: "system", message: systemMessage });
-    const timestamp = millisecondsOf(compaction.timestamp);
+    const timestamp = timestampMilliseconds(compaction.timestamp);
     const message: ContextMessage = {
       role: "compactionSummary",
       summary,
       tokensBefore,
-      ...detailsOf(details),
+      ...readDetails(details),
       timestamp,
     };
     head.push({ entryId, origin: "summary", message });
@@ -148,7 +148,7 @@ export function assembleItems(parts: ItemParts): readonly ContextItem[] {
   const droppedCalls = new Set<string>();
   for (let i = 0; i < needed.length; i++) {
     const entry = needed[i];
-    const item = entry && itemOf(entry, retained);
+    const item = entry && entryItem(entry, retained);
     if (entry === undefined || item === undefined) continue;
     const { role } = item.message;
     // The system message of the compaction includes those before it.
@@ -188,7 +188,7 @@ function retainedFirst(items: readonly ContextItem[], retained: ReadonlySet<stri
 }
 
 /** The item of an entry; undefined for an entry that is not in contexts. */
-export function itemOf(
+export function entryItem(
   entry: SessionEntry | UnknownEntry,
   retained: ReadonlySet<string>,
 ): ContextItem | undefined {
@@ -198,13 +198,13 @@ export function itemOf(
       return { entryId: entry.id, origin: origin ?? "message", message: entry.message };
     case "custom_message": {
       const { customType, content, display, details } = entry;
-      const timestamp = millisecondsOf(entry.timestamp);
+      const timestamp = timestampMilliseconds(entry.timestamp);
       const message: ContextMessage = {
         role: "custom",
         customType,
         content,
         display,
-        ...detailsOf(details),
+        ...readDetails(details),
         timestamp,
       };
       return { entryId: entry.id, origin: origin ?? "custom", message };
@@ -212,12 +212,12 @@ export function itemOf(
     case "branch_summary": {
       if (entry.summary === "") return undefined;
       const { summary, fromId, details } = entry;
-      const timestamp = millisecondsOf(entry.timestamp);
+      const timestamp = timestampMilliseconds(entry.timestamp);
       const message: ContextMessage = {
         role: "branchSummary",
         summary,
         fromId,
-        ...detailsOf(details),
+        ...readDetails(details),
         timestamp,
       };
       return { entryId: entry.id, origin: origin ?? "branchSummary", message };
@@ -261,11 +261,11 @@ function trackDroppedCalls(
   for (const id of kept) dropped.delete(id);
 }
 
-function detailsOf(details: unknown): { readonly details?: unknown } {
+function readDetails(details: unknown): { readonly details?: unknown } {
   return details === undefined ? {} : { details };
 }
 
-function millisecondsOf(timestamp: string): number {
+function timestampMilliseconds(timestamp: string): number {
   const time = Date.parse(timestamp);
   return Number.isNaN(time) ? 0 : time;
 }

@@ -11,7 +11,7 @@ import type {
 } from "../../log/internal.js";
 import { defaultLimits, LineSplitter, type ReadLimits } from "../../log/internal.js";
 import { LogReader } from "../tree/log-reader.js";
-import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
+import { type SessionTree, treeRows } from "../tree/session-tree.js";
 
 /** A session that was read in whole. */
 export interface ParsedSession {
@@ -101,7 +101,7 @@ class Parse {
 
   push(chunk: string | Uint8Array): void {
     if (typeof chunk === "string") {
-      this.#splitter.push(this.#bytesOf(chunk));
+      this.#splitter.push(this.#chunkBytes(chunk));
       return;
     }
     if (!isBytes(chunk)) {
@@ -117,7 +117,7 @@ class Parse {
     const reader = this.#reader;
     if (rest !== undefined) reader.tail(rest.bytes, rest.at);
     reader.finish();
-    const rows = entryTableOf(reader.tree);
+    const rows = treeRows(reader.tree);
     const bodies = this.#bodies;
     return {
       header: reader.header,
@@ -137,7 +137,7 @@ class Parse {
   }
 
   /** Encodes a lone surrogate as invalid UTF-8, so that it is reported and not silently replaced. */
-  #bytesOf(chunk: string): Uint8Array {
+  #chunkBytes(chunk: string): Uint8Array {
     let text = this.#halfPair + chunk;
     this.#halfPair = "";
     const last = text.charCodeAt(text.length - 1);

@@ -14,15 +14,15 @@ import { encodePlaced, isEntryType, printPlaced, references, unsafeKeyMessage } 
 import type { LogPosition } from "../api/backend.js";
 import type { AppendOptions } from "../api/session.js";
 import { type CompactionState, compactionState, NeedsWholeLog } from "../context/build-context.js";
-import { infoFieldsOf } from "../tree/log-reader.js";
-import { entryTableOf, noRow } from "../tree/session-tree.js";
+import { entryInfoFields } from "../tree/log-reader.js";
+import { noRow, treeRows } from "../tree/session-tree.js";
 import { assertFollows, type Conflict, checkAppendOptions, conflictError } from "./conflict.js";
 import { isMetadataOnly, isOnPath, isSameConversation } from "./conversation.js";
 import {
-  bodyOf,
   type CheckedDraft,
   checkedDraft,
-  entryOf,
+  draftEntry,
+  entryBody,
   isSameEntry,
   isSetting,
   leafAfter,
@@ -263,8 +263,8 @@ export class AppendQueue {
       const { id } = each.draft;
       each.draft = await withoutInline(each.draft, { id: id as string, at }, settings.recording, signal);
       if (each.entry === undefined) continue;
-      each.entry = entryOf(each.draft, unplaced, reader.info);
-      each.body = bodyOf(each.entry);
+      each.entry = draftEntry(each.draft, unplaced, reader.info);
+      each.body = entryBody(each.entry);
     }
   }
 
@@ -405,7 +405,7 @@ export class AppendQueue {
     }
     const isRebase = conflict === "rebase" && state.staged.length === 0;
     for (;;) {
-      const move = conflict === "follow" || (isRebase && attempt > 1) ? this.#moveOf(first) : undefined;
+      const move = conflict === "follow" || (isRebase && attempt > 1) ? this.#placeMove(first) : undefined;
       const moves = move !== undefined || first.made !== undefined;
       // An append that cannot move fails alone.
       if (moves && !isRebase && batch.length > 1) this.#waiting = [...batch.splice(1), ...this.#waiting];
@@ -438,9 +438,9 @@ export class AppendQueue {
     let changes = await state.readRemoteChanges();
     if (state.isPartial) {
       // The decision may need entries that were not read.
-      const ids = changes.rows.map((row) => entryTableOf(state.reader.tree).id(row));
+      const ids = changes.rows.map((row) => treeRows(state.reader.tree).id(row));
       await state.completeNow();
-      const rows = entryTableOf(state.reader.tree);
+      const rows = treeRows(state.reader.tree);
       changes = { ...changes, rows: ids.map((id) => rows.row(id)) };
     }
     const found = conflictError(error, changes, state);
@@ -471,7 +471,7 @@ export class AppendQueue {
    * Where the entries of a batch go instead of the leaf that they were made for: after the other writer's newest
    * entry with "follow", after the last one of the log with "rebase"; undefined if they stay.
    */
-  #moveOf({ conflict, chain }: AppendRequest): Move | undefined {
+  #placeMove({ conflict, chain }: AppendRequest): Move | undefined {
     const { reader, others } = this.#state;
     const from = this.#writtenLeaf(chain);
     if (conflict === "rebase") return { from, to: reader.leafId };
@@ -482,7 +482,7 @@ export class AppendQueue {
   /** The last entry of a chain that has a line. */
   #writtenLeaf(chain: Chain): string | null {
     const { staged } = this.#state;
-    let leaf = this.#leafOf(chain);
+    let leaf = this.#chainLeaf(chain);
     for (let at = staged.length - 1; at >= 0; at--) {
       const { entry } = staged[at] as StagedEntry;
       if (entry.id === leaf) leaf = entry.parentId;
@@ -491,7 +491,7 @@ export class AppendQueue {
   }
 
   /** The leaf of a chain; the session's if that is gone with a replaced log. */
-  #leafOf(chain: Chain): string | null {
+  #chainLeaf(chain: Chain): string | null {
     const { reader, leafId } = this.#state;
     return chain.leafId === null || reader.tree.has(chain.leafId) ? chain.leafId : leafId;
   }
@@ -508,7 +508,7 @@ export class AppendQueue {
     staged: readonly StagedEntry[] | undefined,
   ): Placed {
     const { settings, reader, log } = this.#state;
-    const rows = entryTableOf(reader.tree);
+    const rows = treeRows(reader.tree);
     const isNext = this.#last?.size === rows.size && this.#last.reader === reader && staged?.length === 0;
     const entries: SessionEntry[] = [];
     const lines: Uint8Array[] = [];
@@ -537,7 +537,7 @@ export class AppendQueue {
     for (const request of batch) {
       if (request.chain !== chain) {
         chain = request.chain;
-        leaf = chain === this.#state.chain ? chain.leafId : this.#leafOf(chain);
+        leaf = chain === this.#state.chain ? chain.leafId : this.#chainLeaf(chain);
         if (move !== undefined && leaf === move.from) leaf = move.to;
       }
       for (const checked of request.drafts) {
@@ -552,10 +552,10 @@ export class AppendQueue {
         if (draft.type === "session_info") {
           info ??= reader.info;
           const patch = request.revise === undefined ? draft : { ...draft, ...request.revise(info) };
-          const completed = entryOf(patch as typeof draft, unplaced, info);
-          checked.body = bodyOf(completed);
+          const completed = draftEntry(patch as typeof draft, unplaced, info);
+          checked.body = entryBody(completed);
           checked.entry = completed;
-          info = infoFieldsOf(completed as SessionEntry & { readonly type: "session_info" });
+          info = entryInfoFields(completed as SessionEntry & { readonly type: "session_info" });
         }
         const entry: Mutable<SessionEntry> = checked.entry;
         entry.id = id;
@@ -575,7 +575,7 @@ export class AppendQueue {
   /** An id that no entry has, and none of these. */
   #newId(others: ReadonlySet<string> | undefined): string {
     const { reader, settings, isPartial } = this.#state;
-    const rows = entryTableOf(reader.tree);
+    const rows = treeRows(reader.tree);
     const isRandom = settings.newEntryId === uniqueHex8;
     // A staged entry has its id at once, and the caller's ids may be those of entries that were not read.
     if (isPartial && !isRandom) return crypto.randomUUID();
@@ -590,7 +590,7 @@ export class AppendQueue {
   /** The last entry of the log; with `isStaging`, of the tree. */
   #lastId(isStaging: boolean): string | undefined {
     const { reader, exists } = this.#state;
-    const rows = entryTableOf(reader.tree);
+    const rows = treeRows(reader.tree);
     let row = exists || isStaging ? rows.size - 1 : noRow;
     while (!isStaging && row !== noRow && rows.line(row) === undefined) row--;
     return row === noRow ? undefined : rows.id(row);
@@ -606,7 +606,7 @@ export class AppendQueue {
       for (const [at, checked] of drafts.entries()) {
         const id = checked.entry?.id || checked.draft.id;
         if (id === undefined) continue;
-        const row = entryTableOf(reader.tree).row(id);
+        const row = treeRows(reader.tree).row(id);
         if (row === noRow && checked.entry !== undefined) continue;
         const stored = row === noRow ? undefined : await cache.read(row);
         if (stored === undefined || stored.type === "unknown" || !isSameEntry(checked.draft, stored))
@@ -630,7 +630,7 @@ export class AppendQueue {
     move: Move | undefined,
   ): Promise<boolean> {
     const state = this.#state;
-    const rows = entryTableOf(state.reader.tree);
+    const rows = treeRows(state.reader.tree);
     request.made ??= { from: move?.from ?? null, between: [] };
     const { from } = request.made;
     const between = request.made.between.map((id) => rows.row(id)).filter((row) => row !== noRow);
@@ -657,8 +657,8 @@ export class AppendQueue {
     const at = drafts.findIndex(({ draft }) => changesState(draft));
     if (move !== undefined || (at >= 0 && at < drafts.indexOf(checked))) return;
     const steps = () => {
-      const leafId = this.#leafOf(chain);
-      const rows = entryTableOf(state.reader.tree);
+      const leafId = this.#chainLeaf(chain);
+      const rows = treeRows(state.reader.tree);
       return state.cache.run(compactionState(rows, leafId === null ? noRow : rows.row(leafId)));
     };
     const inForce = await steps().catch(async (error: unknown) => {
@@ -734,10 +734,11 @@ function countBytes(
   entries: readonly SessionEntry[],
   lines: readonly Uint8Array[],
 ): void {
-  const bytesOf = new Map(entries.map((entry, at) => [entry, lines[at]?.length ?? 0]));
+  const readBytes = new Map(entries.map((entry, at) => [entry, lines[at]?.length ?? 0]));
   for (const request of batch) {
     request.bytes = 0;
-    for (const { entry } of request.drafts) if (entry !== undefined) request.bytes += bytesOf.get(entry) ?? 0;
+    for (const { entry } of request.drafts)
+      if (entry !== undefined) request.bytes += readBytes.get(entry) ?? 0;
   }
 }
 
@@ -754,7 +755,7 @@ function setState(checked: CheckedDraft, inForce: CompactionState | undefined): 
   const { id } = entry;
   const revised = { ...entry, ...unplaced, ...(inForce === undefined ? {} : { inForce }) };
   // The text of the fields is that of an entry without a place.
-  checked.body = bodyOf(revised);
+  checked.body = entryBody(revised);
   checked.entry = { ...revised, id };
 }
 

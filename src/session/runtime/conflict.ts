@@ -4,7 +4,7 @@ import { describe } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import type { EntryDraft } from "../../log/internal.js";
 import type { AppendOptions } from "../api/session.js";
-import { type EntryTable, entryTableOf, parseKind, type SessionTree } from "../tree/session-tree.js";
+import { type EntryTable, parseKind, type SessionTree, treeRows } from "../tree/session-tree.js";
 import { isSameConversation, metadata, type RemoteChanges } from "./conversation.js";
 import type { SessionState } from "./session-state.js";
 
@@ -49,7 +49,7 @@ export function conflictError(
   { rows: added, restarted }: RemoteChanges,
   state: SessionState,
 ): SessileError<"CONCURRENT_WRITER"> {
-  const rows = entryTableOf(state.reader.tree);
+  const rows = treeRows(state.reader.tree);
   const leafId = state.others === undefined ? state.reader.leafId : state.others.leafId;
   const entries = added.slice(-maxListed).map((row) => rowSummary(row, rows));
   const { holder } = cause.details;

@@ -1,7 +1,7 @@
 /** The conversation in a session's tree: all entries but labels, session_info, usage and leaf entries. */
 
 import { entryTypesWith } from "../../log/internal.js";
-import { type EntryTable, entryTableOf, noRow, type SessionTree } from "../tree/session-tree.js";
+import { type EntryTable, noRow, type SessionTree, treeRows } from "../tree/session-tree.js";
 
 /** Changes since the last read. */
 export interface RemoteChanges {
@@ -19,7 +19,7 @@ export const outsideConversation: ReadonlySet<string> = /* @__PURE__ */ new Set(
 
 /** Whether another writer added only metadata. */
 export function isMetadataOnly(changes: RemoteChanges, tree: SessionTree): boolean {
-  const rows = entryTableOf(tree);
+  const rows = treeRows(tree);
   return !changes.restarted && changes.rows.every((row) => metadata.has(rows.kind(row)));
 }
 
@@ -28,7 +28,7 @@ export function isMetadataOnly(changes: RemoteChanges, tree: SessionTree): boole
  * after another writer's messages must not move the leaf there.
  */
 export function isSameConversation(a: string | null, b: string | null, tree: SessionTree): boolean {
-  const rows = entryTableOf(tree);
+  const rows = treeRows(tree);
   return lastInConversation(a, rows) === lastInConversation(b, rows);
 }
 
@@ -42,7 +42,7 @@ export function lastInConversation(id: string | null, rows: EntryTable): number 
 /** Whether an entry is on the path to a leaf; null, before the first, is on every path. */
 export function isOnPath(id: string | null, leaf: string | null, tree: SessionTree): boolean {
   if (id === null || id === leaf) return true;
-  const rows = entryTableOf(tree);
+  const rows = treeRows(tree);
   const wanted = rows.row(id);
   let row = leaf === null ? noRow : rows.row(leaf);
   while (row !== noRow && row !== wanted) row = rows.parent(row);
@@ -56,7 +56,7 @@ export interface RemoteLeaf {
 }
 
 /** The conversation that these new rows belong to; undefined if they are only metadata. */
-export function leafOf(added: readonly number[], rows: EntryTable): RemoteLeaf | undefined {
+export function addedLeaf(added: readonly number[], rows: EntryTable): RemoteLeaf | undefined {
   let leaf: number | undefined;
   for (const row of added) {
     const kind = rows.kind(row);

@@ -31,7 +31,7 @@ export interface CheckedDraft {
   draft: EntryDraft;
   /** Its entry, without a place until it is written; undefined if an entry with the draft's id exists. */
   entry: SessionEntry | undefined;
-  /** The JSON of the entry's fields; see {@link bodyOf}. */
+  /** The JSON of the entry's fields; see {@link entryBody}. */
   body: string;
   /** Whether the entry is in the log already. */
   isStored: boolean;
@@ -86,14 +86,14 @@ export function checkedDraft(
     const hasMedia = hasInline(draft);
     return { draft, entry: undefined, body: "", isStored: false, isCleaned: false, hasMedia };
   }
-  const given = entryOf(draft, unplaced, reader.info);
+  const given = draftEntry(draft, unplaced, reader.info);
   const problem = unplacedProblem(given, settings.maxDepth);
   const entry = problem === undefined ? given : withoutUnsafeKeys(given, problem, settings.maxDepth);
   const { recording } = settings;
   const hasMedia = hasInline(entry);
   if (hasMedia && (recording.blobs === undefined || staging))
     assertInline(entry, at, recording, recording.blobs === undefined ? undefined : 0);
-  const body = bodyOf(entry);
+  const body = entryBody(entry);
   if (body.length * 3 + maxHeadBytes > settings.maxLineBytes && !hasMedia)
     assertFits({ ...entry, id: draft.id ?? "00000000", parentId: reader.leafId }, body, settings);
   return { draft, entry, body, isStored: false, isCleaned: problem !== undefined, hasMedia };
@@ -108,7 +108,7 @@ function assertFits(entry: SessionEntry, body: string, settings: SessionSettings
  * The JSON of an entry's fields after its timestamp, from their comma up to the closing brace: all of its line
  * that does not depend on its place.
  */
-export function bodyOf(entry: SessionEntry): string {
+export function entryBody(entry: SessionEntry): string {
   const { parentId } = entry;
   (entry as { parentId: string | null }).parentId = null;
   const text = JSON.stringify(entry);
@@ -150,7 +150,7 @@ export function withPrior<T extends object>(entry: T, prior: string | undefined)
 }
 
 /** The unchecked entry of a draft at a place. The parent of a leaf entry is its target. */
-export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoFields): SessionEntry {
+export function draftEntry(draft: EntryDraft, place: EntryPlace, info: SessionInfoFields): SessionEntry {
   const { type } = draft;
   const { id, timestamp } = place;
   const parentId = draft.type === "leaf" ? draft.targetId : place.parentId;

@@ -16,7 +16,7 @@ import {
 import type { KeptBytes, SessionLog } from "../api/backend.js";
 import { type EntryRequests, NeedsWholeLog } from "../context/build-context.js";
 import type { LogReader } from "../tree/log-reader.js";
-import { type EntryTable, entryTableOf, noRow } from "../tree/session-tree.js";
+import { type EntryTable, noRow, treeRows } from "../tree/session-tree.js";
 
 type Entry = SessionEntry | UnknownEntry;
 
@@ -69,7 +69,7 @@ export class EntryCache {
   constructor(log: SessionLog, reader: LogReader, maxDepth: number) {
     this.#log = log;
     this.#reader = reader;
-    this.#table = entryTableOf(reader.tree);
+    this.#table = treeRows(reader.tree);
     this.#maxDepth = maxDepth;
   }
 
@@ -312,7 +312,7 @@ export class EntryCache {
     from: Uint8Array,
     start = 0,
     end = from.length,
-    usual = this.#usualOf(from),
+    usual = this.#readUsual(from),
   ): Entry | undefined {
     const version = this.#reader.versionAt(row);
     const id = this.#table.id(row);
@@ -341,7 +341,7 @@ export class EntryCache {
   }
 
   /** How to parse a line that was read by itself. */
-  #usualOf(bytes: Uint8Array): UsualLines {
+  #readUsual(bytes: Uint8Array): UsualLines {
     const text = (start: number, end: number) => decodeUtf8(bytes.subarray(start, end));
     return { maxDepth: this.#maxDepth, mayBeUnsafe: true, crc32: this.#log.crc32 ?? crc32, text };
   }
@@ -380,6 +380,6 @@ export class EntryCache {
 export function* entrySteps(table: EntryTable, leaf: number): EntryRequests<readonly Entry[]> {
   const rows = Array.from(table.path(leaf));
   if (rows[0] !== undefined && table.isCut(rows[0])) throw new NeedsWholeLog();
-  const bodyOf = yield rows;
-  return rows.map(bodyOf).filter((entry) => entry !== undefined);
+  const readBody = yield rows;
+  return rows.map(readBody).filter((entry) => entry !== undefined);
 }

@@ -1,12 +1,12 @@
 /** `conflict: "follow"`: whether entries that were made for one place can go after another writer's entries. */
 
 import { type ContextItem, toolCalls, toolPairs } from "../../content/index.js";
-import { resourcesOf } from "../../content/internal.js";
+import { blockResources } from "../../content/internal.js";
 import { SessileError } from "../../core/errors/index.js";
 import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
 import { references } from "../../log/internal.js";
 import { contextAt, type EntryRequests } from "../context/build-context.js";
-import { itemOf } from "../context/context-items.js";
+import { entryItem } from "../context/context-items.js";
 import { type EntryTable, noRow } from "../tree/session-tree.js";
 import { printId } from "./conflict.js";
 import { toolStarted } from "./turn-settings.js";
@@ -67,23 +67,27 @@ export function* followProblem(
   { from, between, to }: Move,
   entries: readonly SessionEntry[],
 ): EntryRequests<FollowProblem | undefined> {
-  const rowOf = (id: string | null) => (id === null ? noRow : rows.row(id));
-  const own = itemsOf(entries);
-  const bodyOf = yield between;
-  const here = [...(yield* contextAt(rows, rowOf(from))).items, ...itemsOf(between.map(bodyOf))];
-  const there = (yield* contextAt(rows, rowOf(to))).items;
+  const readRow = (id: string | null) => (id === null ? noRow : rows.row(id));
+  const own = entryItems(entries);
+  const readBody = yield between;
+  const here = [...(yield* contextAt(rows, readRow(from))).items, ...entryItems(between.map(readBody))];
+  const there = (yield* contextAt(rows, readRow(to))).items;
   if (cutsPair(there, own)) return "pendingCall";
-  const calledHere = callsOf(here, own);
-  const calledThere = callsOf(there, own);
+  const calledHere = contextCalls(here, own);
+  const calledThere = contextCalls(there, own);
   // A result that finds its call there loses nothing.
   const loses = (before: string | undefined, after: string | undefined) =>
     before !== undefined && before !== after;
   if (own.some(({ entryId }) => loses(calledHere.get(entryId), calledThere.get(entryId)))) return "lostCall";
   const started = entries.flatMap((entry) => toolStarted.read(entry)?.toolCallId ?? []);
-  if (started.some((id) => loses(callerOf(id, [...here, ...own]), callerOf(id, [...there, ...own]))))
+  if (
+    started.some((id) =>
+      loses(callerByToolCallId(id, [...here, ...own]), callerByToolCallId(id, [...there, ...own])),
+    )
+  )
     return "lostCall";
-  const pathHere = new Set([...rows.path(rowOf(from)), ...between]);
-  const pathThere = new Set(rows.path(rowOf(to)));
+  const pathHere = new Set([...rows.path(readRow(from)), ...between]);
+  const pathThere = new Set(rows.path(readRow(to)));
   const losesEntry = (id: string) => pathHere.has(rows.row(id)) && !pathThere.has(rows.row(id));
   const losesResource = (id: string) => hasResource(id, here) && !hasResource(id, [...there, ...own]);
   const isLost = entries.some((entry) => {
@@ -96,8 +100,8 @@ export function* followProblem(
   return isLost ? "lostReference" : undefined;
 }
 
-function itemsOf(entries: readonly (SessionEntry | UnknownEntry | undefined)[]): readonly ContextItem[] {
-  return entries.flatMap((entry) => (entry && itemOf(entry, new Set())) ?? []);
+function entryItems(entries: readonly (SessionEntry | UnknownEntry | undefined)[]): readonly ContextItem[] {
+  return entries.flatMap((entry) => (entry && entryItem(entry, new Set())) ?? []);
 }
 
 /** Whether items would separate the last calls of a context from their results. */
@@ -113,7 +117,7 @@ function cutsPair(context: readonly ContextItem[], items: readonly ContextItem[]
 }
 
 /** The entry with the call of each tool result among these items, by the result's entry. */
-function callsOf(
+function contextCalls(
   context: readonly ContextItem[],
   items: readonly ContextItem[],
 ): ReadonlyMap<string, string> {
@@ -128,7 +132,7 @@ function callsOf(
   );
 }
 
-function callerOf(toolCallId: string, items: readonly ContextItem[]): string | undefined {
+function callerByToolCallId(toolCallId: string, items: readonly ContextItem[]): string | undefined {
   const has = ({ message }: ContextItem) =>
     message.role === "assistant" && toolCalls(message).some(({ id }) => id === toolCallId);
   return items.findLast(has)?.entryId;
@@ -140,7 +144,7 @@ function hasResource(resourceId: string, items: readonly ContextItem[]): boolean
       "content" in message &&
       Array.isArray(message.content) &&
       message.content.some((block) =>
-        resourcesOf(block).some((resource) => resource.resourceId === resourceId),
+        blockResources(block).some((resource) => resource.resourceId === resourceId),
       ),
   );
 }

@@ -25,7 +25,7 @@ export async function withoutInline(
   let count = 0;
   const { entry, kept } = await externalizeEntry(draft, {
     blobs,
-    source: sourceOf(draft),
+    source: draftSource(draft),
     newId: () => resourceId(id, count++),
     signal,
   });
@@ -36,7 +36,7 @@ export async function withoutInline(
 }
 
 /** Who made the media of a draft. */
-function sourceOf(draft: EntryDraft): "tool" | "model" | "upload" {
+function draftSource(draft: EntryDraft): "tool" | "model" | "upload" {
   const blocks = draft.type === "part_update" ? [draft.part] : editedBlocks(draft);
   if (blocks.some(({ type }) => type === "opaque")) return "model";
   const role = draft.type === "message" || draft.type === "message_update" ? draft.message.role : undefined;

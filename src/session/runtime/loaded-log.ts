@@ -23,9 +23,9 @@ import type { KeptBytes, LogBatch, LogPosition, SessionLog } from "../api/backen
 import { Events, type SessionEventMap } from "../api/events.js";
 import { hasContext } from "../context/build-context.js";
 import { LogReader } from "../tree/log-reader.js";
-import { type EntryTable, entryTableOf, noRow } from "../tree/session-tree.js";
+import { type EntryTable, noRow, treeRows } from "../tree/session-tree.js";
 import { EntryCache } from "./entry-cache.js";
-import { eachLine, lineAt, linesOf } from "./log-lines.js";
+import { eachLine, lineAt, logBatchLines } from "./log-lines.js";
 import { checkRecordingOptions, type RecordingOptions } from "./recording.js";
 
 /** Settings of a session from its store. */
@@ -157,9 +157,9 @@ export class LoadedLog {
    */
   protected async readRest(signal: AbortSignal | undefined): Promise<boolean> {
     const { lastAt } = this.reader;
-    const before = entryTableOf(this.reader.tree);
-    const known = new Set(this.diagnostics.map(keyOf));
-    const isNew = (diagnostic: Diagnostic) => !known.has(keyOf(diagnostic));
+    const before = treeRows(this.reader.tree);
+    const known = new Set(this.diagnostics.map(diagnosticKey));
+    const isNew = (diagnostic: Diagnostic) => !known.has(diagnosticKey(diagnostic));
     const loading = this.#newLoading(new DiagnosticList(), isNew);
     const { reader, diagnostics } = loading;
     const upToLast: LineSink = {
@@ -170,10 +170,10 @@ export class LoadedLog {
       const { tail, ...lines } = batch;
       this.#applyFirst(loading, upToLast, tail !== undefined && tail.at <= lastAt ? batch : lines);
     }
-    if (!hasEnds(entryTableOf(reader.tree), before)) return false;
+    if (!hasEnds(treeRows(reader.tree), before)) return false;
     await this.#finish(loading);
-    const found = new Set(diagnostics.all.map(keyOf));
-    for (const each of this.diagnostics) if (!found.has(keyOf(each))) diagnostics.add(each);
+    const found = new Set(diagnostics.all.map(diagnosticKey));
+    for (const each of this.diagnostics) if (!found.has(diagnosticKey(each))) diagnostics.add(each);
     this.#use(loading);
     return true;
   }
@@ -216,7 +216,7 @@ export class LoadedLog {
         reader.startAfter(header.decoded, header.place);
         if (batch.kept === undefined) {
           const { at } = batch;
-          loading.lines = new Map(linesOf(batch).map((line, index) => [at[index] as number, line]));
+          loading.lines = new Map(logBatchLines(batch).map((line, index) => [at[index] as number, line]));
         }
       }
       this.#applyFirst(loading, reader, batch);
@@ -226,7 +226,7 @@ export class LoadedLog {
       if (loading.kept === undefined && loading.lines === undefined) cache.clear();
     }
     await this.#finish(loading);
-    const table = entryTableOf(reader.tree);
+    const table = treeRows(reader.tree);
     if (!table.isPartial) return loading;
     if (loading.isLeafDamaged || !reader.isLeafKnown || !reader.hasInfo) return undefined;
     const { leafId } = reader;
@@ -257,7 +257,7 @@ export class LoadedLog {
   async #finish(loading: Loading): Promise<void> {
     const { reader } = loading;
     reader.finish();
-    if (loading.isLeafDamaged && !entryTableOf(reader.tree).isPartial) await stepBackLeaf(loading);
+    if (loading.isLeafDamaged && !treeRows(reader.tree).isPartial) await stepBackLeaf(loading);
     reader.readInFull();
     loading.cache.keepOpened(loading.kept, loading.usual, loading.lines);
   }
@@ -265,7 +265,7 @@ export class LoadedLog {
   #use({ reader, cache, diagnostics }: Loading): void {
     this.reader = reader;
     this.cache = cache;
-    this.isPartial = entryTableOf(reader.tree).isPartial;
+    this.isPartial = treeRows(reader.tree).isPartial;
     this.#diagnostics = diagnostics;
   }
 
@@ -292,7 +292,7 @@ export class LoadedLog {
   #checkLeaf(loading: Loading, batch: LogBatch): void {
     const { reader } = loading;
     const { leafRow, version } = reader;
-    const table = entryTableOf(reader.tree);
+    const table = treeRows(reader.tree);
     const place = table.line(leafRow);
     const { kept } = batch;
     const from = place === undefined || kept === undefined ? -1 : place.at - kept.at;
@@ -357,7 +357,7 @@ function hasEnds(table: EntryTable, last: EntryTable): boolean {
   });
 }
 
-function keyOf({ code, offset, entryId }: Diagnostic): string {
+function diagnosticKey({ code, offset, entryId }: Diagnostic): string {
   return `${code} ${offset} ${entryId ?? ""}`;
 }
 
@@ -366,10 +366,10 @@ async function stepBackLeaf({ reader, cache }: Loading): Promise<void> {
   let count = 16;
   for (let last = reader.leafRow; last >= 0; last -= count, count = Math.min(4096, 2 * count)) {
     const rows = Array.from({ length: Math.min(count, last + 1) }, (_, index) => last - index);
-    const bodyOf = await cache.load(rows);
-    const row = rows.find((each) => bodyOf(each) !== undefined);
+    const readBody = await cache.load(rows);
+    const row = rows.find((each) => readBody(each) !== undefined);
     if (row === undefined) continue;
-    reader.setLeafRow(row, bodyOf(row));
+    reader.setLeafRow(row, readBody(row));
     return;
   }
   reader.setLeafRow(noRow, undefined);
@@ -380,7 +380,7 @@ const compactionStart = '{"type":"compaction"';
 /** Whether a batch may have a compaction, as a writer of this format writes it. */
 function hasCompaction(batch: LogBatch): boolean {
   if (batch.kept !== undefined) return batch.kept.includes(compactionStart);
-  return linesOf(batch).some((line) => {
+  return logBatchLines(batch).some((line) => {
     for (let at = 0; at < compactionStart.length; at++)
       if (line[at] !== compactionStart.charCodeAt(at)) return false;
     return true;
@@ -390,7 +390,7 @@ function hasCompaction(batch: LogBatch): boolean {
 /** The header of a log whose first line it is, and whose later lines do not depend on their places. */
 async function readHeader(log: SessionLog, maxDepth: number) {
   for await (const batch of log.read(undefined, { batchBytes: 4096 })) {
-    const [line] = linesOf(batch);
+    const [line] = logBatchLines(batch);
     if (line === undefined || batch.at[0] === undefined) return undefined;
     const [part, next] = new LineDecoder(maxDepth).decode(line);
     if (part?.decoded.kind !== "header" || next !== undefined) return undefined;

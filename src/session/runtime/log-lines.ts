@@ -27,7 +27,7 @@ export function eachLine(batch: LogBatch, sink: LineSink): void {
 }
 
 /** The lines of a batch as separate arrays. */
-export function linesOf({ lines, at }: Pick<LogBatch, "lines" | "at">): readonly Uint8Array[] {
+export function logBatchLines({ lines, at }: Pick<LogBatch, "lines" | "at">): readonly Uint8Array[] {
   if (!isRanges(lines)) return lines;
   const { bytes, bounds } = lines;
   return at.map((_, i) => bytes.subarray(bounds[2 * i], bounds[2 * i + 1]));

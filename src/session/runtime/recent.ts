@@ -8,19 +8,19 @@ import {
   decodeHeads,
   decodeParts,
   type EntryKey,
-  entryIdOf,
-  entryKeyOf,
   headerVersion,
   isTerminatedTornLine,
   type LinePart,
+  toEntryId,
+  toEntryKey,
 } from "../../log/internal.js";
 import type { LogBatch, SessionLog } from "../api/backend.js";
 import type { RecentOptions, RecentPage, Session } from "../api/session.js";
 import { NeedsWholeLog } from "../context/build-context.js";
-import { itemOf } from "../context/context-items.js";
+import { entryItem } from "../context/context-items.js";
 import { type EntryTable, noRow } from "../tree/session-tree.js";
 import type { EntryCache } from "./entry-cache.js";
-import { linesOf } from "./log-lines.js";
+import { logBatchLines } from "./log-lines.js";
 
 /** An entry of a path. */
 export interface PathStep {
@@ -97,13 +97,13 @@ export async function takeRecent(
   let [turn, pair] = [0, 0];
   let isFull = false;
   for await (const step of steps) {
-    if (isFull) return pageOf(taken, taken.length, "farAt" in step ? step.farAt : undefined);
+    if (isFull) return recentPage(taken, taken.length, "farAt" in step ? step.farAt : undefined);
     if ("farAt" in step) {
       if (pair === 0) continue;
-      return pageOf(taken, turn || pair, step.farAt);
+      return recentPage(taken, turn || pair, step.farAt);
     }
     taken.push(step);
-    const message = step.entry && itemOf(step.entry, noIds)?.message;
+    const message = step.entry && entryItem(step.entry, noIds)?.message;
     sums.bytes += step.length;
     if (message !== undefined) {
       sums.messages++;
@@ -118,10 +118,10 @@ export async function takeRecent(
     }
     if (isWithin) continue;
     const end = turn || pair || (open.size === 0 || taken.length > maxOverrun ? taken.length : 0);
-    if (end > 0 && end < taken.length) return pageOf(taken, end);
+    if (end > 0 && end < taken.length) return recentPage(taken, end);
     isFull = end > 0;
   }
-  return pageOf(taken, taken.length);
+  return recentPage(taken, taken.length);
 }
 
 const noIds: ReadonlySet<string> = new Set();
@@ -131,7 +131,7 @@ function trackPairs(open: Set<string>, message: ContextMessage): void {
   if (message.role === "assistant") for (const { id } of toolCalls(message)) open.delete(id);
 }
 
-function pageOf(taken: readonly PathStep[], count: number, farAt?: number): RecentPage {
+function recentPage(taken: readonly PathStep[], count: number, farAt?: number): RecentPage {
   const page = taken.slice(0, count);
   const first = page.at(-1);
   const entries = page.flatMap(({ entry }) => entry ?? []).reverse();
@@ -159,13 +159,13 @@ export async function* stepsOfRows(
       bytes += rows.lineLength(row);
       row = rows.parent(row);
     }
-    const bodyOf = await cache.load(slice);
+    const readBody = await cache.load(slice);
     for (const each of slice) {
       if (rows.isCut(each)) throw new NeedsWholeLog();
       const parent = rows.parent(each);
       const parentId = parent === noRow ? null : rows.id(parent);
       const { at, length } = rows.line(each) ?? { at: undefined, length: 0 };
-      yield { id: rows.id(each), parentId, entry: bodyOf(each), at, length };
+      yield { id: rows.id(each), parentId, entry: readBody(each), at, length };
     }
   }
 }
@@ -213,15 +213,15 @@ async function* stepsBackwards(
 ): AsyncGenerator<PathStep | FarParent, void, undefined> {
   if (log.readBackwards === undefined) throw new NeedsWholeLog();
   const reading = signal === undefined ? {} : { signal };
-  const version = await versionOf(log, maxDepth);
+  const version = await logVersion(log, maxDepth);
   const context = { version, ordinal: 0, maxDepth };
   /** Undefined until the leaf is known. */
-  let wanted: EntryKey | undefined = from && entryKeyOf(from.id);
+  let wanted: EntryKey | undefined = from && toEntryKey(from.id);
   let passed = 0;
   for await (const batch of log.readBackwards(from?.before, reading)) {
     for (const { line, at, part } of newestFirst(batch)) {
       passed += part.end - part.start;
-      const found = entryOf(line, part);
+      const found = lineEntry(line, part);
       if (found === undefined) {
         if (passed < farBytes || wanted === undefined) continue;
         passed = 0;
@@ -230,11 +230,11 @@ async function* stepsBackwards(
       }
       if (wanted === undefined && found.entry?.type === "leaf") {
         if (found.entry.targetId === null) return;
-        wanted = entryKeyOf(found.entry.targetId);
+        wanted = toEntryKey(found.entry.targetId);
         if (wanted !== found.id) continue;
       }
-      const parentId = found.parentId === null ? null : entryIdOf(found.parentId);
-      yield { id: entryIdOf(found.id), parentId, entry: found.entry, at, length: line.length };
+      const parentId = found.parentId === null ? null : toEntryId(found.parentId);
+      yield { id: toEntryId(found.id), parentId, entry: found.entry, at, length: line.length };
       if (found.parentId === null) return;
       wanted = found.parentId;
       passed = 0;
@@ -244,7 +244,7 @@ async function* stepsBackwards(
   if (wanted !== undefined) throw new NeedsWholeLog();
 
   /** The entry of a part that has the wanted id; without one, that has a readable body. */
-  function entryOf(line: Uint8Array, part: LinePart): FoundEntry | undefined {
+  function lineEntry(line: Uint8Array, part: LinePart): FoundEntry | undefined {
     const { decoded, head } = part;
     const found = decoded.kind === "entry" ? decoded.head : head;
     if (wanted === undefined)
@@ -252,7 +252,7 @@ async function* stepsBackwards(
     if (found?.id !== wanted) return undefined;
     const parts = decoded.kind === "entry" && decoded.entry === undefined ? wholeParts(line) : [part];
     const read = parts.find(
-      (each) => each.decoded.kind === "entry" && entryKeyOf(each.decoded.entry?.id ?? "") === wanted,
+      (each) => each.decoded.kind === "entry" && toEntryKey(each.decoded.entry?.id ?? "") === wanted,
     )?.decoded;
     // Another line may have the body.
     if (read?.kind !== "entry") throw new NeedsWholeLog();
@@ -261,7 +261,7 @@ async function* stepsBackwards(
 
   /** The parts of a batch's lines, the last one first. */
   function* newestFirst(batch: Pick<LogBatch, "lines" | "at" | "tail">) {
-    const lines = linesOf(batch).map((line, index) => ({
+    const lines = logBatchLines(batch).map((line, index) => ({
       line,
       at: batch.at[index] as number,
       isTail: false,
@@ -291,9 +291,9 @@ interface FoundEntry {
 }
 
 /** The version in the header, if that is the first line. */
-async function versionOf(log: SessionLog, maxDepth: number): Promise<number> {
+async function logVersion(log: SessionLog, maxDepth: number): Promise<number> {
   for await (const batch of log.read(undefined, { batchBytes: 4096 })) {
-    const [first = batch.tail?.bytes] = linesOf(batch);
+    const [first = batch.tail?.bytes] = logBatchLines(batch);
     if (first === undefined) break;
     const parts = decodeHeads(first, { isFirst: true, version: undefined, ordinal: 0, maxDepth });
     for (const { decoded } of parts)

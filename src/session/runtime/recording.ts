@@ -63,7 +63,7 @@ export function truncated(
 
 /** Whether an entry or a draft has an inline image, or media in a provider's block. */
 export function hasInline(entry: { readonly type: string }): boolean {
-  const { content } = contentOf(entry);
+  const { content } = entryContent(entry);
   if (content === undefined) return false;
   for (let at = 0; at < content.length; at++) {
     const block = content[at];
@@ -82,7 +82,7 @@ export function assertInline(
   maxBytes = maxInlineBytes,
 ): void {
   if (inline === "allow") return;
-  const { content = [], path } = contentOf(entry);
+  const { content = [], path } = entryContent(entry);
   let bytes = 0;
   for (const [block, piece] of content.entries()) {
     bytes += inlineBytes(piece);
@@ -97,7 +97,7 @@ export function assertInline(
 const none: { readonly content?: readonly unknown[]; readonly path: string } = { path: "" };
 
 /** The blocks of an entry, with their paths. */
-function contentOf(entry: { readonly type: string }): typeof none {
+function entryContent(entry: { readonly type: string }): typeof none {
   const { type, message, content, replacement, part } = entry as Partial<
     Record<"message" | "content" | "replacement" | "part", unknown>
   > & { readonly type: string };

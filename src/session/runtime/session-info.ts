@@ -10,7 +10,7 @@ import type {
   SessionInfoPatch,
 } from "../../log/internal.js";
 import type { LogReader } from "../tree/log-reader.js";
-import { entryTableOf } from "../tree/session-tree.js";
+import { treeRows } from "../tree/session-tree.js";
 
 /** Name, times and state of a session, for lists and title bars. */
 export interface SessionInfo extends Omit<SessionInfoFields, "archivedAt"> {
@@ -37,7 +37,7 @@ export interface SessionInfo extends Omit<SessionInfoFields, "archivedAt"> {
 const fieldNames = ["name", "title", "slug", "archivedAt", "share", "permission", "stats"] as const;
 
 /** The info of a session, from its header, its latest session_info and the time of its last entry. */
-export function infoOf(
+export function headerInfo(
   header: SessionHeader,
   fields: SessionInfoFields,
   updated: string,
@@ -50,7 +50,7 @@ export function infoOf(
   return {
     ...rest,
     id: header.id,
-    slug: fields.slug || slugOf(header.id),
+    slug: fields.slug || slugBySessionId(header.id),
     cwd: header.cwd,
     ...(header.parentSession === undefined ? {} : { parentSession: header.parentSession }),
     version: header.version ?? 1,
@@ -94,7 +94,7 @@ export function evaluatePermission(
   for (let i = rules.length - 1; i >= 0; i--) {
     const rule = rules[i] as PermissionRule;
     if (matchesWildcard(rule.permission, permission) && matchesWildcard(rule.pattern, subject))
-      return actionOf(rule);
+      return ruleAction(rule);
   }
   return "ask";
 }
@@ -113,7 +113,7 @@ export function withApproval(
 }
 
 /** The action of a rule; `ask` for an unknown one. */
-function actionOf({ action }: PermissionRule): "allow" | "deny" | "ask" {
+function ruleAction({ action }: PermissionRule): "allow" | "deny" | "ask" {
   if (action === "allow") return "allow";
   return action === "deny" ? "deny" : "ask";
 }
@@ -151,12 +151,12 @@ const listReach = 32 * 1024;
  * writes it again.
  */
 export function needsInfoRewrite(reader: LogReader): boolean {
-  return entryTableOf(reader.tree).kindCode("session_info") >= 0 && isInfoFar(reader);
+  return treeRows(reader.tree).kindCode("session_info") >= 0 && isInfoFar(reader);
 }
 
 /** Whether the last session_info is far from the end, or the session has none and is long. */
 export function isInfoFar(reader: LogReader): boolean {
-  const rows = entryTableOf(reader.tree);
+  const rows = treeRows(reader.tree);
   const info = rows.kindCode("session_info");
   let bytes = 0;
   for (let row = rows.size - 1; row >= 0 && bytes <= listReach; row--) {
@@ -201,7 +201,7 @@ const nouns = (
  * The default short name of a session, such as `brisk-otter-3f2a`. Derived from the id, so that it never
  * changes. Not a key: among a million sessions some thousand pairs have the same one.
  */
-export function slugOf(sessionId: string): string {
+export function slugBySessionId(sessionId: string): string {
   const hash = crc32(encodeUtf8(sessionId));
   const word = (words: readonly string[], shift: number) => words[(hash >>> shift) & 63] as string;
   return `${word(adjectives, 26)}-${word(nouns, 20)}-${hex8(hash & 0xffff).slice(4)}`;

@@ -15,10 +15,10 @@ import {
 import type { LinePlace, LogAppend, LogPosition, SessionLog } from "../api/backend.js";
 import { type BuiltContext, extendContext } from "../context/build-context.js";
 import type { LogReader } from "../tree/log-reader.js";
-import { entryTableOf, noRow } from "../tree/session-tree.js";
-import { leafOf, type RemoteChanges, type RemoteLeaf } from "./conversation.js";
+import { noRow, treeRows } from "../tree/session-tree.js";
+import { addedLeaf, type RemoteChanges, type RemoteLeaf } from "./conversation.js";
 import { LoadedLog, type ReadEntry, type SessionSettings } from "./loaded-log.js";
-import { infoOf, type SessionInfo } from "./session-info.js";
+import { headerInfo, type SessionInfo } from "./session-info.js";
 
 /** Appends that follow each other: those since the last move of the leaf by the caller. */
 export interface Chain {
@@ -123,9 +123,9 @@ class State extends LoadedLog {
   }
 
   get info(): SessionInfo {
-    const rows = entryTableOf(this.reader.tree);
+    const rows = treeRows(this.reader.tree);
     const updated = rows.size === 0 ? this.header.timestamp : rows.timestamp(rows.size - 1);
-    return infoOf(this.header, this.reader.info, updated, this.compacting);
+    return headerInfo(this.header, this.reader.info, updated, this.compacting);
   }
 
   /** Reads the log: its last lines, if those are enough for a context, or `whole`. */
@@ -138,11 +138,11 @@ class State extends LoadedLog {
   /** Reads the log from its start again, and keeps the leaf. */
   async reload(): Promise<void> {
     const { leafId } = this;
-    const before = entryTableOf(this.reader.tree);
+    const before = treeRows(this.reader.tree);
     const unreported = this.#unreported.map((row) => before.id(row));
     await this.readAgain();
     this.#restage();
-    const rows = entryTableOf(this.reader.tree);
+    const rows = treeRows(this.reader.tree);
     this.#unreported = unreported.map((id) => rows.row(id)).filter((row) => row !== noRow);
     if (this.reader.header !== undefined) this.#setHeader(this.reader.header);
     if (leafId !== null && !this.reader.tree.has(leafId)) this.setLeaf(this.reader.leafId);
@@ -157,7 +157,7 @@ class State extends LoadedLog {
   async completeNow(signal?: AbortSignal): Promise<void> {
     if (!this.isPartial) return;
     if (this.closed) throw this.closedError();
-    const before = entryTableOf(this.reader.tree);
+    const before = treeRows(this.reader.tree);
     for (let attempt = 0; !(await this.readRest(signal)); attempt++) {
       await this.readRemoteChanges(this.position, false);
       if (!this.isPartial) return;
@@ -165,7 +165,7 @@ class State extends LoadedLog {
       await sleep(lagMs << attempt, signal);
     }
     this.#restage();
-    const rows = entryTableOf(this.reader.tree);
+    const rows = treeRows(this.reader.tree);
     const rowNow = (row: number) => rows.row(before.id(row));
     this.#unreported = this.#unreported.map(rowNow).filter((row) => row !== noRow);
     if (this.others !== undefined) this.others = { ...this.others, row: rowNow(this.others.row) };
@@ -176,14 +176,14 @@ class State extends LoadedLog {
    * @param completes whether to read all entries if new ones follow those that were not read
    */
   async readRemoteChanges(from = this.position, completes = true): Promise<RemoteChanges> {
-    const before = entryTableOf(this.reader.tree);
+    const before = treeRows(this.reader.tree);
     const read = await this.readAfter(from);
     const { restarted } = read;
     let { fresh } = read;
-    const isCut = ({ row }: ReadEntry) => entryTableOf(this.reader.tree).isCut(row);
+    const isCut = ({ row }: ReadEntry) => treeRows(this.reader.tree).isCut(row);
     if (completes && this.isPartial && (fresh.some(isCut) || !this.reader.isLeafKnown)) {
       await this.completeNow();
-      const rows = entryTableOf(this.reader.tree);
+      const rows = treeRows(this.reader.tree);
       fresh = fresh.map(({ entry }) => ({ entry, row: rows.row(entry.id) }));
     }
     const { reader } = this;
@@ -197,7 +197,7 @@ class State extends LoadedLog {
       const message = "the log was cut or replaced: read again";
       reader.report({ code: "LOG_REPLACED", line: 0, offset: 0, message });
     }
-    const rows = entryTableOf(reader.tree);
+    const rows = treeRows(reader.tree);
     if (!this.writable || (this.leafId !== null && rows.row(this.leafId) === noRow))
       this.setLeaf(reader.leafId);
     for (const { row, entry } of fresh) {
@@ -207,7 +207,7 @@ class State extends LoadedLog {
     }
     const added = fresh.map(({ row }) => row);
     for (const row of added) this.#unreported.push(row);
-    const leaf = restarted ? undefined : leafOf(added, rows);
+    const leaf = restarted ? undefined : addedLeaf(added, rows);
     if (restarted || leaf !== undefined) this.others = leaf;
     return { rows: added, restarted };
   }
@@ -221,16 +221,16 @@ class State extends LoadedLog {
 
   /** Removes this handle's own entries from the changes: an earlier attempt succeeded. */
   excludeOwnRows(written: readonly SessionEntry[], changes: RemoteChanges): void {
-    const rows = entryTableOf(this.reader.tree);
+    const rows = treeRows(this.reader.tree);
     const own = new Set(written.map(({ id }) => rows.row(id)));
     const isOthers = (row: number) => !own.has(row);
     this.#unreported = this.#unreported.filter(isOthers);
-    this.others = leafOf(changes.rows.filter(isOthers), rows);
+    this.others = addedLeaf(changes.rows.filter(isOthers), rows);
   }
 
   /** Whether all these entries are in the log. */
   isStored(entries: readonly SessionEntry[]): boolean {
-    const rows = entryTableOf(this.reader.tree);
+    const rows = treeRows(this.reader.tree);
     return entries.every(({ id }) => rows.row(id) >= 0 && rows.line(rows.row(id)) !== undefined);
   }
 
@@ -265,7 +265,7 @@ class State extends LoadedLog {
       if (!isAnnounced && (isHeard || changesInfo)) this.announce(entry, "local");
     }
     const { reader } = this;
-    return { reader, size: entryTableOf(reader.tree).size, id: (entries.at(-1) as SessionEntry).id };
+    return { reader, size: treeRows(reader.tree).size, id: (entries.at(-1) as SessionEntry).id };
   }
 
   /** Adds an entry without a line to the tree. */
@@ -276,7 +276,7 @@ class State extends LoadedLog {
 
   /** The first staged entries are in the log: their bodies can be read from there. */
   unstage(count: number): void {
-    const rows = entryTableOf(this.reader.tree);
+    const rows = treeRows(this.reader.tree);
     for (const { entry } of this.#staged.splice(0, count)) this.cache.unpin(rows.row(entry.id));
   }
 
@@ -318,7 +318,7 @@ class State extends LoadedLog {
 
   /** The context at a row. */
   async context(row: number): Promise<Context> {
-    const steps = extendContext(entryTableOf(this.reader.tree), row, this.#lastContext);
+    const steps = extendContext(treeRows(this.reader.tree), row, this.#lastContext);
     const built = await this.cache.run(steps, ({ shown }) => shown);
     this.#lastContext = built;
     return built.context;
@@ -342,7 +342,7 @@ class State extends LoadedLog {
     this.moved = false;
     this.setLeaf(entry.type === "leaf" ? entry.targetId : entry.id);
     if (isRebase || this.others === undefined) return;
-    if (this.others.row < entryTableOf(this.reader.tree).row(entry.id)) this.others = undefined;
+    if (this.others.row < treeRows(this.reader.tree).row(entry.id)) this.others = undefined;
   }
 
   /** Moves the leaf in memory. */
@@ -401,7 +401,7 @@ class State extends LoadedLog {
 
   /** Gives a staged entry that was written its line. Its session-wide effect is the newest now. */
   #applyStaged(entry: SessionEntry, place: LinePlace): number {
-    const rows = entryTableOf(this.reader.tree);
+    const rows = treeRows(this.reader.tree);
     const row = rows.row(entry.id);
     const parent = entry.parentId === null ? noRow : rows.row(entry.parentId);
     if (parent !== rows.parent(row)) this.#lastContext = undefined;

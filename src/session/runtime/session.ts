@@ -27,10 +27,10 @@ import { LogReader } from "../tree/log-reader.js";
 import {
   type EntryNode,
   type EntryTable,
-  entryTableOf,
   noRow,
-  rowOf,
   type SessionTree,
+  tableRow,
+  treeRows,
 } from "../tree/session-tree.js";
 import { AppendQueue, type Revise } from "./append.js";
 import { branchEnds, lastInConversation } from "./conversation.js";
@@ -162,7 +162,7 @@ export class LiveSession implements Session {
   }
 
   #moveTo(id: string | null): void {
-    if (id !== null) rowOf(entryTableOf(this.#tree), id);
+    if (id !== null) tableRow(treeRows(this.#tree), id);
     this.#state.branch(id);
   }
 
@@ -200,13 +200,13 @@ export class LiveSession implements Session {
     options: { readonly cwd?: string; readonly id?: string } = {},
   ): Promise<Session> {
     if (leafId === null) throw new TypeError("leafId: expected an entry id, and the session has no leaf");
-    rowOf(entryTableOf(await this.tree()), leafId);
+    tableRow(treeRows(await this.tree()), leafId);
     return observed(this.#onOperation, "extract", () => this.#extract(this, leafId, options));
   }
 
   async entry(id: string): Promise<SessionEntry | UnknownEntry | undefined> {
     if (!this.#knows(id)) await this.#state.complete();
-    const row = entryTableOf(this.#tree).row(id);
+    const row = treeRows(this.#tree).row(id);
     return row === noRow ? undefined : this.#state.cache.read(row);
   }
 
@@ -226,7 +226,7 @@ export class LiveSession implements Session {
   async leaves(options?: { readonly signal?: AbortSignal }): Promise<readonly SessionLeaf[]> {
     const tree = await this.tree(options);
     const { leafId } = this;
-    const rows = entryTableOf(tree);
+    const rows = treeRows(tree);
     const last = lastInConversation(leafId, rows);
     return branchEnds(rows).map((row) => {
       const node = tree.node(rows.id(row)) as EntryNode;
@@ -243,7 +243,7 @@ export class LiveSession implements Session {
   /** The stored lines of these entries; undefined for an entry without one. */
   async rawLines(ids: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
     if (!ids.every((id) => this.#knows(id))) await this.#state.complete();
-    const rows = entryTableOf(this.#tree);
+    const rows = treeRows(this.#tree);
     return rows.read(
       this.#state.log,
       ids.map((id) => rows.row(id)),
@@ -252,7 +252,7 @@ export class LiveSession implements Session {
 
   /** Bodies of entries from an index on: at least one, about a MiB of lines. The session keeps none of them. */
   async slice(ids: readonly string[], from: number): Promise<EntrySlice> {
-    const table = entryTableOf(await this.tree());
+    const table = treeRows(await this.tree());
     const rows = ids.slice(from, from + maxSliceRows).map((id) => table.row(id));
     // An erasure may have replaced the log since.
     const known = rows.includes(noRow) ? rows.slice(0, rows.indexOf(noRow)) : rows;
@@ -306,7 +306,7 @@ export class LiveSession implements Session {
       state.mutex.run(async () => {
         if (!state.exists) return [];
         await state.readRemoteChanges();
-        const tree = entryTableOf(state.reader.tree);
+        const tree = treeRows(state.reader.tree);
         return state.takeUnreported().map((row) => this.#tree.node(tree.id(row)) as EntryNode);
       });
     return observed(this.#onOperation, "refresh", read);
@@ -389,7 +389,7 @@ export class LiveSession implements Session {
     const state = this.#state;
     const { leafId, reader } = state;
     if (!state.moved || !state.writable || !state.exists || state.closed || leafId === reader.leafId) return;
-    const rows = entryTableOf(reader.tree);
+    const rows = treeRows(reader.tree);
     if (leafId !== null && rows.line(rows.row(leafId)) === undefined) return;
     await this.#queue.append([{ type: "leaf", targetId: leafId }]);
   }
@@ -471,11 +471,11 @@ export class LiveSession implements Session {
     const state = this.#state;
     if (!this.#knows(leafId)) await state.complete(signal);
     try {
-      return await run(entryTableOf(this.#tree), this.#row(leafId));
+      return await run(treeRows(this.#tree), this.#row(leafId));
     } catch (error) {
       if (!(error instanceof NeedsWholeLog)) throw error;
       await state.complete(signal);
-      return run(entryTableOf(this.#tree), this.#row(leafId));
+      return run(treeRows(this.#tree), this.#row(leafId));
     }
   }
 
@@ -485,7 +485,7 @@ export class LiveSession implements Session {
   }
 
   #row(leafId: string | null): number {
-    return leafId === null ? noRow : rowOf(entryTableOf(this.#tree), leafId);
+    return leafId === null ? noRow : tableRow(treeRows(this.#tree), leafId);
   }
 
   /** Throws as soon as a close was requested. */

@@ -119,19 +119,19 @@ export function* turnSteps(rows: EntryTable, leaf: number): EntryRequests<TurnCo
   const settingKinds = ["custom", "revert", "model_change", "thinking_level_change"];
   const [lastAssistant] = rowsOfKinds(rows, path, ["message/assistant"]).slice(-1);
   const wanted = rowsOfKinds(rows, path, settingKinds, lastAssistant);
-  const bodyOf = yield wanted;
+  const readBody = yield wanted;
   let settings: Required<TurnSettings> = { tools: [], policies: {} };
   let model: Context["model"] = null;
   let thinkingLevel = "off";
   let revert: TurnContext["revert"];
   for (const row of wanted) {
-    const entry = bodyOf(row);
+    const entry = readBody(row);
     if (entry === undefined) continue;
     if (entry.type === "model_change") model = { provider: entry.provider, modelId: entry.modelId };
     else if (entry.type === "thinking_level_change") thinkingLevel = entry.thinkingLevel;
     else if (entry.type === "message" && entry.message.role === "assistant") {
       model = { provider: entry.message.provider, modelId: entry.message.model };
-    } else if (entry.type === "revert") revert = entry.undone === true ? undefined : revertOf(entry);
+    } else if (entry.type === "revert") revert = entry.undone === true ? undefined : entryRevert(entry);
     else settings = { ...settings, ...turnSettings.read(entry) };
   }
   return { model, thinkingLevel, ...settings, ...(revert === undefined ? {} : { revert }) };
@@ -191,14 +191,14 @@ function* callStates(
   const { compaction, compactionAt } = yield* latestCompaction(rows, path);
   const { earliest } = keptRange(rows, path, compaction, compactionAt);
   const customRows = rowsOfKinds(rows, path.subarray(earliest), ["custom"]);
-  const bodyOf = yield customRows;
+  const findBody = yield customRows;
   const place = new Int32Array(rows.size);
   path.forEach((row, index) => {
     place[row] = index;
   });
   const startedAt = new Map<string, number>();
   for (const row of customRows) {
-    const entry = bodyOf(row);
+    const entry = findBody(row);
     const started = entry && toolStarted.read(entry);
     if (started !== undefined) startedAt.set(started.toolCallId, place[row] as number);
   }
@@ -218,7 +218,7 @@ function* callStates(
   });
 }
 
-function revertOf(entry: SessionEntry & { readonly type: "revert" }): NonNullable<TurnContext["revert"]> {
+function entryRevert(entry: SessionEntry & { readonly type: "revert" }): NonNullable<TurnContext["revert"]> {
   const { type: _type, id: entryId, parentId: _parent, timestamp: _time, prior: _prior, ...rest } = entry;
   const { merges: _merges, ...fields } = rest;
   return { entryId, ...fields };

@@ -116,7 +116,7 @@ async function adoptedLines(
   let last: string | null = leaf;
   for (const [at, entry] of entries.entries()) {
     if (tree.has(entry.id)) continue;
-    const written = await recorded(entry, placeOf(entry, at), settings);
+    const written = await recorded(entry, entryPlace(entry, at), settings);
     lines.push(encodeLine(written, settings, log.crc32));
     last = written.type === "leaf" ? written.targetId : written.id;
   }
@@ -157,12 +157,12 @@ function checkedIds(entries: readonly SessionEntry[], tree: SessionTree): Readon
     const { id, parentId } = entry;
     if (typeof id !== "string" || id === "") throw invalid(`entries[${at}].id`, "a non-empty string", id);
     if (ids.has(id)) {
-      throw new SessileError("DUPLICATE_ID", `${placeOf(entry, at)}: an earlier entry has the id`, {
+      throw new SessileError("DUPLICATE_ID", `${entryPlace(entry, at)}: an earlier entry has the id`, {
         details: { entryId: id },
       });
     }
     if (typeof parentId === "string" && !ids.has(parentId) && !tree.has(parentId))
-      throw missing(`${placeOf(entry, at)}.parentId`, parentId);
+      throw missing(`${entryPlace(entry, at)}.parentId`, parentId);
     ids.add(id);
   }
   return ids;
@@ -191,7 +191,7 @@ async function recorded(
   return (await withoutInline(draft, { id: entry.id, at: place }, recording, undefined)) as SessionEntry;
 }
 
-function placeOf({ id }: SessionEntry, at: number): string {
+function entryPlace({ id }: SessionEntry, at: number): string {
   return `entries[${at}] (${SessileError.printable(id)})`;
 }
 

@@ -27,7 +27,7 @@ export type OpenOptions = {
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** A partition; the unnamed one for undefined and an empty string. */
-export function partitionOf(partition: string | undefined, name = "partition"): string {
+export function readPartition(partition: string | undefined, name = "partition"): string {
   return partition === undefined || partition === "" ? "" : nameArgument(name, partition);
 }
 
@@ -83,6 +83,6 @@ export function notFoundError(id: string, location: string | undefined): Sessile
 }
 
 /** The key of open sessions. */
-export function keyOf(partition: string, id: string): string {
+export function partitionKey(partition: string, id: string): string {
   return `${partition}/${id}`;
 }

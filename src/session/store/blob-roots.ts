@@ -153,7 +153,7 @@ function* searchedTexts(line: string): Generator<string> {
       return;
     }
     const literal = line.slice(start, end + 1);
-    yield escapedCharacter.test(literal) ? stringOf(literal) : literal;
+    yield escapedCharacter.test(literal) ? readString(literal) : literal;
     from = end + 1;
   }
 }
@@ -168,7 +168,7 @@ export function closingQuote(line: string, start: number): number {
   return -1;
 }
 
-function stringOf(literal: string): string {
+function readString(literal: string): string {
   try {
     return JSON.parse(literal) as string;
   } catch {

@@ -14,7 +14,6 @@ import {
   decodeHeads,
   defaultLimits,
   encodeValidEntry,
-  entryIdOf,
   entryKeyOfPart,
   entryTypesWith,
   formatVersion,
@@ -29,6 +28,7 @@ import {
   type SessionInfoFields,
   spliceJson,
   stripBom,
+  toEntryId,
 } from "../../log/internal.js";
 import type { LogPosition, SessionLog } from "../api/backend.js";
 import type { ForkOptions, RewriteEntry } from "../api/store.js";
@@ -37,7 +37,7 @@ import { lineWithRoom, storedLines, withLineFeed } from "../runtime/log-lines.js
 import type { LiveSession } from "../runtime/session.js";
 import { forkTitle } from "../runtime/session-info.js";
 import type { SessionState } from "../runtime/session-state.js";
-import { entryTableOf, noRow } from "../tree/session-tree.js";
+import { noRow, treeRows } from "../tree/session-tree.js";
 import { firstText } from "./preview.js";
 
 const { maxDepth } = defaultLimits;
@@ -93,7 +93,7 @@ async function* linesUpTo(
   rewrite?: RewriteEntry,
 ): AsyncGenerator<Uint8Array> {
   const decoder = new LineDecoder(maxDepth);
-  const rows = entryTableOf(await session.tree());
+  const rows = treeRows(await session.tree());
   // By offset: the line may be damaged, and other lines may repeat its id.
   const lastRow = upTo === undefined ? noRow : rows.row(upTo);
   const last = lastRow === noRow ? undefined : rows.line(lastRow)?.at;
@@ -128,7 +128,7 @@ async function* linesUpTo(
           yield concatBytes([stored.subarray(from, start), encodeUtf8(`${appendChecksum(line)}\n`)]);
           from = end;
         }
-        parentId = entryIdOf(decoded.head.id);
+        parentId = toEntryId(decoded.head.id);
       }
       count++;
     }
@@ -195,7 +195,7 @@ async function copyBytes(
   // A migration, several headers, or a missing last line feed (of a line that is too long, too) need lines.
   if (headerVersion(header) < formatVersion || source.endsOpen || source.position === undefined) return false;
   if (looksNeeded.some((code) => diagnostics.counts[code] !== undefined)) return false;
-  const rows = entryTableOf(await session.tree());
+  const rows = treeRows(await session.tree());
   const last = upTo === undefined ? undefined : rows.line(rows.row(upTo));
   return (await log.copy?.(source.log, first, source.position, last)) ?? false;
 }
@@ -320,7 +320,7 @@ export async function pathLines(
   if (!tree.has(leafId)) throw gone(session, leafId);
   const path = tree.path(leafId);
   const stated = headerVersion(session.header);
-  const rows = entryTableOf(tree);
+  const rows = treeRows(tree);
   const { firstAt, damagedRows } = session.source.reader;
   // Half a line before a whole one would be no entry on a line of its own.
   const isTorn = (row: number) => damagedRows.has(row) && rows.part(row) !== undefined;
@@ -382,7 +382,7 @@ export function freshId(
 function idOfLine(raw: Uint8Array): string | undefined {
   const [part] = decodeHeads(raw, { version: formatVersion, ordinal: 0, maxDepth });
   const key = part && entryKeyOfPart(part);
-  return key === undefined ? undefined : entryIdOf(key);
+  return key === undefined ? undefined : toEntryId(key);
 }
 
 function gone({ id }: LiveSession, entryId: string): SessileError {

@@ -47,7 +47,7 @@ export class DatabaseLog {
   }
 
   /** The head at a position. Throws SESSION_NOT_FOUND for one of another session that had the id. */
-  headOf(position: LogPosition): number {
+  positionHead(position: LogPosition): number {
     const [epoch, head] = position.split(":");
     if (epoch !== this.session.epoch) throw this.gone();
     return Number(head);

@@ -9,12 +9,12 @@ import {
   type DerivedEntry,
   type ErasedPart,
   type Erasure,
-  erasureOf,
+  entryErasure,
   hasText,
   isCall,
   memberAt,
-  ownershipOf,
   type Relation,
+  readOwnership,
   type SessionEntry,
   type Source,
   stringsIn,
@@ -82,7 +82,7 @@ export class ErasureLinks {
 
   /** Adds the texts of a requested entry. Call it before {@link add}. */
   addTexts(entry: SessionEntry): void {
-    if (erasureOf(entry) !== undefined) return;
+    if (entryErasure(entry) !== undefined) return;
     const kept = new Set(stringsIn(bareFields(entry)));
     const { id: _id, parentId: _parentId, timestamp: _timestamp, ...fields } = entry;
     for (const text of stringsIn(fields))
@@ -93,8 +93,8 @@ export class ErasureLinks {
   add(entry: SessionEntry): void {
     const row = this.#rows.row(entry.id);
     if (row === noRow) return;
-    const { erasedWith = [], derived, isOfPerson, holds, startedSession, mayQuote } = ownershipOf(entry);
-    const isErased = erasureOf(entry) !== undefined;
+    const { erasedWith = [], derived, isOfPerson, holds, startedSession, mayQuote } = readOwnership(entry);
+    const isErased = entryErasure(entry) !== undefined;
     for (const key of keysIn(entry)) append(this.#keys, row, key);
     if (
       erasedWith.length > 0 &&
@@ -130,7 +130,7 @@ export class ErasureLinks {
       const start = typeof named === "string" ? this.#rows.row(named) : noRow;
       if (start !== noRow) append(this.#notes, start, row);
     } else {
-      for (const key of keysOf(entry, source))
+      for (const key of entryKeys(entry, source))
         if (!key.startsWith(idKey) || this.#rows.row(key.slice(idKey.length)) !== noRow)
           append(this.#dependents, key, dependent);
     }
@@ -172,10 +172,10 @@ export class ErasureLinks {
     for (const row of erased) {
       const { erasure } = records.get(this.#rows.id(row)) as EntryErasure;
       const record = { erasure, part: "body" } as const;
-      for (const dependent of this.#dependentsOf(row))
+      for (const dependent of this.#rowDependents(row))
         if (dependent.kind === undefined) add(dependent.row, record);
       for (const dependent of placed.get(row) ?? []) add(dependent, record);
-      for (const note of this.#notesOf(row, walked)) add(note, record);
+      for (const note of this.#rowNotes(row, walked)) add(note, record);
       if (this.#isFirstMessage(row)) for (const info of names) add(info.row, { erasure, part: "names" });
     }
     const derived = this.#derivedFrom(isErased);
@@ -186,7 +186,7 @@ export class ErasureLinks {
     return { records, derived, sessions, isShared: reached.some((row) => this.#shared.has(row)) };
   }
 
-  #dependentsOf(row: number): readonly Dependent[] {
+  #rowDependents(row: number): readonly Dependent[] {
     const keys = [idKey + this.#rows.id(row), ...(this.#keys.get(row) ?? [])];
     return keys.flatMap((key) => this.#dependents.get(key) ?? []);
   }
@@ -204,7 +204,7 @@ export class ErasureLinks {
   }
 
   /** The notes of the message or reply that an entry is a part of. */
-  #notesOf(row: number, walked: Set<number>): readonly number[] {
+  #rowNotes(row: number, walked: Set<number>): readonly number[] {
     // A label or an update stands anywhere, and its target decides.
     if (!this.#rows.kind(row).startsWith("message/")) return [];
     for (let at = row; at !== noRow && !walked.has(at); at = this.#rows.parent(at)) {
@@ -241,7 +241,7 @@ export class ErasureLinks {
     const rows = this.#rows;
     const found = new Map<number, { readonly kind: DerivedEntry["kind"]; readonly from: Set<string> }>();
     const open: number[] = [...isErased];
-    const sourcesOf = (row: number): Iterable<string> => found.get(row)?.from ?? [rows.id(row)];
+    const rowSources = (row: number): Iterable<string> => found.get(row)?.from ?? [rows.id(row)];
     const add = (row: number, kind: DerivedEntry["kind"], from: Iterable<string>): void => {
       if (row === noRow || isErased.has(row)) return;
       const known = found.get(row);
@@ -252,10 +252,10 @@ export class ErasureLinks {
     };
     const follow = (): void => {
       for (let row = open.pop(); row !== undefined; row = open.pop()) {
-        for (const dependent of this.#dependentsOf(row))
-          if (dependent.kind !== undefined) add(dependent.row, dependent.kind, sourcesOf(row));
+        for (const dependent of this.#rowDependents(row))
+          if (dependent.kind !== undefined) add(dependent.row, dependent.kind, rowSources(row));
         if (isErased.has(row))
-          for (const id of this.#held.get(row) ?? []) add(rows.row(id), "copy", sourcesOf(row));
+          for (const id of this.#held.get(row) ?? []) add(rows.row(id), "copy", rowSources(row));
       }
     };
     follow();
@@ -269,7 +269,7 @@ export class ErasureLinks {
       if (relation === "anything") imports.push([row, { entryId: rows.id(row), kind, from: all }]);
       else {
         const sources = above.of(relation, row, rows.row(namedId));
-        const from = sources.flatMap((each) => [...sourcesOf(each)]);
+        const from = sources.flatMap((each) => [...rowSources(each)]);
         if (sources.length > 0) add(row, kind, from);
       }
     }
@@ -305,12 +305,12 @@ class MarkedAbove {
 
   #above(row: number): readonly number[] {
     const found: number[] = [];
-    const next = (below: number) => this.#nearestOf(this.#rows.parent(below));
+    const next = (below: number) => this.#nearestRow(this.#rows.parent(below));
     for (let at = next(row); at !== noRow; at = next(at)) found.push(at);
     return found.reverse();
   }
 
-  #nearestOf(row: number): number {
+  #nearestRow(row: number): number {
     const passed: number[] = [];
     let at = row;
     while (at !== noRow && this.#nearest[at] === -2 && !this.#marked.has(at)) {
@@ -353,7 +353,7 @@ export function append<K, V>(map: Map<K, V[]>, key: K, value: V): void {
 }
 
 /** The keys of the entries that a source of an entry means. */
-function keysOf(
+function entryKeys(
   entry: SessionEntry,
   source: Exclude<Source, Relation | { readonly reply: string }>,
 ): string[] {
@@ -371,8 +371,8 @@ function sameKey(entry: SessionEntry, value: string): string {
 
 /** The keys that an entry answers to: its resources, its calls, and the value that copies of it have. */
 function* keysIn(entry: SessionEntry): Generator<string> {
-  for (const source of ownershipOf(entry).erasedWith ?? [])
-    if (typeof source === "object" && "same" in source) yield* keysOf(entry, source);
+  for (const source of readOwnership(entry).erasedWith ?? [])
+    if (typeof source === "object" && "same" in source) yield* entryKeys(entry, source);
   for (const open: unknown[] = [entry]; open.length > 0; ) {
     const value = open.pop();
     if (Array.isArray(value)) for (const item of value) open.push(item);

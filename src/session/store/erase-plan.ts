@@ -10,12 +10,12 @@ import {
   type DerivedEntry,
   decodeLine,
   defaultLimits,
-  entryIdOf,
   findChecksum,
   formatVersion,
   parseEntryPrefix,
   type SessionEntry,
   stripBom,
+  toEntryId,
   tombstoneLine,
 } from "../../log/internal.js";
 import type { LineReplacement, SessionLog } from "../api/backend.js";
@@ -61,7 +61,7 @@ export async function planErasure(
   const refs = new Set<BlobRef>();
   let isRepeated = false;
   for await (const { bytes, stored, at } of linesWithoutBom(log)) {
-    const [piece, ...others] = piecesOf(bytes);
+    const [piece, ...others] = linePieces(bytes);
     if (piece === undefined) continue;
     if (others.length > 0 || piece.id === undefined || !piece.isWhole) {
       damaged.push({ bytes: stored.slice(), at });
@@ -112,10 +112,10 @@ async function readLinks(
     }
   for await (const { bytes, tooLong } of linesWithoutBom(log)) {
     if (tooLong) continue;
-    for (const { start, end } of piecesOf(bytes)) {
+    for (const { start, end } of linePieces(bytes)) {
       const line = bytes.subarray(start, end);
       const head = parseEntryPrefix(line);
-      const isRequested = head !== undefined && requested.has(entryIdOf(head.id));
+      const isRequested = head !== undefined && requested.has(toEntryId(head.id));
       if (head?.type === "message" && head.role !== "toolResult" && !isRequested) continue;
       const entry = entryOfLine(line);
       if (entry !== undefined) links.add(entry);
@@ -165,7 +165,7 @@ const binary = new TextDecoder("latin1");
  * The pieces of a line, in order and without gaps; empty for a blank line. More than one if lines were joined: a
  * line feed was lost, or a program without locks appended to a torn line.
  */
-function piecesOf(line: Uint8Array): readonly LinePiece[] {
+function linePieces(line: Uint8Array): readonly LinePiece[] {
   const starts = startsIn(line);
   const id = idOfWhole(line, starts.length > 0);
   if (id !== undefined) return [{ start: 0, end: line.length, id, isWhole: true }];
@@ -182,9 +182,9 @@ function piecesOf(line: Uint8Array): readonly LinePiece[] {
 /** The id of a whole entry, "" of a header; undefined for anything else. A line with a checksum is not parsed. */
 function idOfWhole(line: Uint8Array, isJoined: boolean): string | undefined {
   const head = isJoined || findChecksum(line) < 0 ? undefined : parseEntryPrefix(line);
-  if (head !== undefined) return entryIdOf(head.id);
+  if (head !== undefined) return toEntryId(head.id);
   const decoded = decodeLine(line, context, { unchecked: true });
-  if (decoded.kind === "entry") return entryIdOf(decoded.head.id);
+  if (decoded.kind === "entry") return toEntryId(decoded.head.id);
   return decoded.kind === "header" ? "" : undefined;
 }
 
@@ -230,7 +230,7 @@ async function eraseInDamaged(
 }> {
   const also = new Map<string, EntryErasure>();
   const [anyRecord] = records.values();
-  const split = damaged.map(({ bytes, at }) => ({ bytes, at, pieces: piecesOf(bytes) }));
+  const split = damaged.map(({ bytes, at }) => ({ bytes, at, pieces: linePieces(bytes) }));
   const isOwned = ({ id, isWhole }: LinePiece) => isWhole || (id !== undefined && records.has(id));
   const searched = split.flatMap(({ bytes, pieces }) =>
     pieces.filter((piece) => !isOwned(piece)).map(({ start, end }) => bytes.subarray(start, end)),

@@ -6,12 +6,12 @@ import { describe, stringArgument } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import { isName } from "../../core/ids.js";
 import { isRecord } from "../../core/shape.js";
-import { type DerivedEntry, type Erasure, erasureOf } from "../../log/internal.js";
+import { type DerivedEntry, type Erasure, entryErasure } from "../../log/internal.js";
 import type { LogErasure, LogPosition, SessionBackend } from "../api/backend.js";
 import type { SessionRef, SessionStore } from "../api/store.js";
 import type { LiveSession } from "../runtime/session.js";
-import { type EntryTable, entryTableOf, noRow } from "../tree/session-tree.js";
-import { notFoundError, partitionOf, refArgument } from "./arguments.js";
+import { type EntryTable, noRow, treeRows } from "../tree/session-tree.js";
+import { notFoundError, readPartition, refArgument } from "./arguments.js";
 import { partitionBlobRoots } from "./blob-roots.js";
 import { append } from "./erase-links.js";
 import { type ErasurePlan, planErasure } from "./erase-plan.js";
@@ -102,7 +102,7 @@ export async function eraseEntries(
   const reason = stringArgument("reason", options?.reason).trim();
   if (reason === "") throw new TypeError("reason: expected a non-blank string, got an empty or blank one");
   const { signal } = options;
-  const partition = partitionOf(options.partition);
+  const partition = readPartition(options.partition);
   const ids = idsArgument(entryIds);
   const erasure = { at: new Date().toISOString(), reason };
   const requested = new Map(ids.map((id) => [id, erasure]));
@@ -136,21 +136,21 @@ export async function eraseEntries(
     return erased;
   };
   const source = await eraseIn({ ...ref, partition }, (rows) => {
-    for (const id of ids) times.set(id, timestampOf(rows, id));
+    for (const id of ids) times.set(id, rowTimestamp(rows, id));
     return requested;
   });
   const { parentSession } = source;
   if (options.forks === true) {
-    const { forks, orphans } = await forksOf(current, source, notes);
+    const { forks, orphans } = await storeForks(current, source, notes);
     // An entry of a fork's own may have the id of a later one by chance.
     const choose = (rows: EntryTable) =>
-      new Map(ids.flatMap((id) => (timeOf(rows, id) === times.get(id) ? [[id, erasure]] : [])));
+      new Map(ids.flatMap((id) => (rowTime(rows, id) === times.get(id) ? [[id, erasure]] : [])));
     for (const fork of forks) await eraseIn(fork, choose);
     for (const fork of orphans) {
       const hasAny = await readSession(
         current.backend,
         fork,
-        async (read) => choose(entryTableOf(await read.tree())).size > 0,
+        async (read) => choose(treeRows(await read.tree())).size > 0,
         () => notes.add(`${fork.location ?? fork.id}, which cannot be read`),
       );
       if (hasAny === true) await eraseIn(fork, choose);
@@ -160,7 +160,7 @@ export async function eraseEntries(
     if (parentSession !== undefined)
       notes.add(`session ${parentSession}, if this one is its fork, and its other forks (see \`forks\`)`);
   }
-  const originals = await originalsOf(current.backend, source, () =>
+  const originals = await backendOriginals(current.backend, source, () =>
     notes.add("original files of an import, if the parent session keeps them"),
   );
   if (originals !== undefined) {
@@ -197,13 +197,13 @@ function idsArgument(entryIds: Iterable<string>): readonly string[] {
   return Array.from(new Set(entryIds), (id) => stringArgument("entryIds", id));
 }
 
-function timeOf(rows: EntryTable, id: string): string | undefined {
+function rowTime(rows: EntryTable, id: string): string | undefined {
   const row = rows.row(id);
   return row === noRow ? undefined : rows.timestamp(row);
 }
 
-function timestampOf(rows: EntryTable, id: string): string {
-  const time = timeOf(rows, id);
+function rowTimestamp(rows: EntryTable, id: string): string {
+  const time = rowTime(rows, id);
   if (time !== undefined) return time;
   throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${SessileError.printable(id)}`, {
     details: { entryId: id },
@@ -227,7 +227,7 @@ async function eraseInSession(
       source.assertWritable();
       if (log.erase === undefined) throw new TypeError("erase: this backend cannot erase entries");
       await source.migrate?.();
-      const rows = entryTableOf(await session.tree());
+      const rows = treeRows(await session.tree());
       const requested = Array.from(
         choose(rows),
         ([entryId, erasure]) => [entryId, { erasure, part: "body" }] as const,
@@ -274,7 +274,7 @@ async function readSession<T>(
  * their other forks, the forks of sessions that the store does not have, such as deleted ones, which may have
  * been forks too, and copies of the session's file under its id.
  */
-async function forksOf(
+async function storeForks(
   store: SessionStore,
   source: Listed,
   notes: Set<string>,
@@ -357,7 +357,7 @@ function isParent({ id, location }: Target, parentSession: string | undefined): 
  *
  * @param missing called if a session above is not there or cannot be read
  */
-async function originalsOf(
+async function backendOriginals(
   backend: SessionBackend,
   { id: child, partition, parentSession }: Listed,
   missing: () => void,
@@ -372,7 +372,7 @@ async function originalsOf(
       for (const node of (await session.tree()).children(null)) {
         const entry = node.type === "custom" ? await session.entry(node.id) : undefined;
         if (entry?.type !== "custom" || entry.customType !== "sessile.foreign") continue;
-        if (erasureOf(entry) !== undefined) isErased = true;
+        if (entryErasure(entry) !== undefined) isErased = true;
         const children = isRecord(entry.data) ? entry.data.children : undefined;
         if (Array.isArray(children) && children.includes(child)) entryIds.push(node.id);
       }
@@ -416,7 +416,7 @@ async function eraseNamed(
     return { blobs: { deleted: [], kept: [...refs] }, note };
   }
   try {
-    const given = marks ?? rootsOf(store, partition, isOwn);
+    const given = marks ?? storeRoots(store, partition, isOwn);
     const erased = await eraseBlobs(blobs, refs, { marks: given, ...(signal && { signal }) });
     return {
       blobs: erased,
@@ -429,7 +429,7 @@ async function eraseNamed(
 }
 
 /** The blob references of all sessions of a partition, or of every partition. */
-async function* rootsOf(store: SessionStore, partition: string, isOwn: boolean): AsyncGenerator<BlobMark> {
+async function* storeRoots(store: SessionStore, partition: string, isOwn: boolean): AsyncGenerator<BlobMark> {
   yield* partitionBlobRoots(store, partition);
   if (isOwn) return;
   for await (const each of store.backend.partitions?.() ?? [])

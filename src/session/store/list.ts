@@ -15,7 +15,7 @@ import {
 import type { SessionBackend, StoredSession } from "../api/backend.js";
 import type { Session } from "../api/session.js";
 import type { SessionQuery, SessionStore, SessionSummary } from "../api/store.js";
-import { slugOf } from "../runtime/session-info.js";
+import { slugBySessionId } from "../runtime/session-info.js";
 import { firstText } from "./preview.js";
 
 /** How many lines a list reads for the header and the first message. */
@@ -51,7 +51,7 @@ export async function* listSessions(
     signal?.throwIfAborted();
     // The list is sorted by time, so that no older session can match.
     if (query.since !== undefined && stored.modifiedAt < query.since.getTime()) return;
-    const summary = summaryOf(stored);
+    const summary = storedSummary(stored);
     if (summary === undefined) {
       const { id, location = id, head, size } = stored;
       skipped(location, missingHeaderError(location, size === 0 ? 0 : Math.max(1, head.length)));
@@ -112,8 +112,8 @@ export async function* everySession(
 }
 
 /** Summarises a session from its first and last lines; undefined without a header among them. */
-export function summaryOf(stored: StoredSession): SessionSummary | undefined {
-  const { header, firstMessage } = headOf(stored.head);
+export function storedSummary(stored: StoredSession): SessionSummary | undefined {
+  const { header, firstMessage } = logHead(stored.head);
   if (header === undefined) return undefined;
   const version = headerVersion(header);
   // An entry that is joined to the header is in no tail.
@@ -123,7 +123,7 @@ export function summaryOf(stored: StoredSession): SessionSummary | undefined {
   return {
     id: header.id,
     cwd: header.cwd,
-    slug: slug || slugOf(header.id),
+    slug: slug || slugBySessionId(header.id),
     ...defined({ name: name || undefined, title, archivedAt, stats, firstMessage }),
     ...defined({ parentSession: header.parentSession, location: stored.location }),
     created: header.timestamp,
@@ -176,7 +176,7 @@ export function parseCursor(cursor: string): { readonly modifiedAt: number; read
 }
 
 /** The header and the first preview in lines from the start of a log, with their indexes. */
-export function headOf(lines: readonly Uint8Array[]): {
+export function logHead(lines: readonly Uint8Array[]): {
   readonly header: SessionHeader | undefined;
   readonly headerAt: number;
   readonly firstMessage: string | undefined;

@@ -44,14 +44,14 @@ export function memorySessionStore(options: SessionStoreOptions = {}): SessionSt
 /** The backend of {@link memorySessionStore}. */
 export function memoryBackend(now: () => number): SessionBackend {
   const partitions = new Map<string, Map<string, StoredLog>>();
-  const logsOf = (partition: string): Map<string, StoredLog> => {
+  const partitionLogs = (partition: string): Map<string, StoredLog> => {
     const known = partitions.get(partition) ?? new Map<string, StoredLog>();
     partitions.set(partition, known);
     return known;
   };
   return {
     create({ id, partition }) {
-      const logs = logsOf(partition);
+      const logs = partitionLogs(partition);
       if (logs.has(id)) return Promise.reject(existsError(id));
       const stored: StoredLog = { id, lines: [], modifiedAt: now(), generation: 0 };
       const log = new MemoryLog(
@@ -60,15 +60,15 @@ export function memoryBackend(now: () => number): SessionBackend {
         () => logs.get(id),
         () => logs.set(id, stored),
       );
-      return Promise.resolve({ log, position: positionOf(undefined) });
+      return Promise.resolve({ log, position: storedPosition(undefined) });
     },
     open(id, { partition }) {
-      const logs = logsOf(partition);
+      const logs = partitionLogs(partition);
       const stored = logs.get(id);
       return Promise.resolve(stored && new MemoryLog(stored, now, () => logs.get(id)));
     },
     async *list({ partition, after }) {
-      const newestFirst = [...logsOf(partition).values()].sort(
+      const newestFirst = [...partitionLogs(partition).values()].sort(
         (a, b) => b.modifiedAt - a.modifiedAt || (a.id < b.id ? 1 : -1),
       );
       for (const { id, lines, modifiedAt } of newestFirst) {
@@ -83,14 +83,14 @@ export function memoryBackend(now: () => number): SessionBackend {
       for (const [partition, logs] of partitions) if (logs.size > 0) yield partition;
     },
     async deletePartition(partition) {
-      const logs = logsOf(partition);
+      const logs = partitionLogs(partition);
       const { size: sessions } = logs;
       // Open logs look their session up in it.
       logs.clear();
       return { sessions, remaining: [] };
     },
     delete(id, { partition }) {
-      return Promise.resolve(logsOf(partition).delete(id));
+      return Promise.resolve(partitionLogs(partition).delete(id));
     },
   };
 }
@@ -105,7 +105,7 @@ function listed(id: string, lines: readonly Uint8Array[], modifiedAt: number): S
   };
 }
 
-function positionOf(stored: StoredLog | undefined): LogPosition {
+function storedPosition(stored: StoredLog | undefined): LogPosition {
   return (stored === undefined ? "absent" : `${stored.generation}:${stored.lines.length}`) as LogPosition;
 }
 
@@ -132,13 +132,13 @@ class MemoryLog implements SessionLog {
   }
 
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
-    if (expected !== positionOf(undefined)) this.#assertEndsAt(expected);
+    if (expected !== storedPosition(undefined)) this.#assertEndsAt(expected);
     else if (this.#current() !== undefined) throw existsError(this.#stored.id);
     this.#create?.();
     const first = this.#stored.lines.length;
     for (const line of lines) this.#stored.lines.push(line.slice(0, -1));
     this.#stored.modifiedAt = this.#now();
-    return { position: positionOf(this.#stored), at: lines.map((_, index) => first + index) };
+    return { position: storedPosition(this.#stored), at: lines.map((_, index) => first + index) };
   }
 
   async *read(
@@ -154,8 +154,8 @@ class MemoryLog implements SessionLog {
     const isPart = from === undefined && batchBytes !== undefined && current.lines.length > pageLines;
     const lines = current.lines.slice(start, isPart ? pageLines : undefined);
     const at = lines.map((_, index) => start + index);
-    const restarted = from !== undefined && from !== positionOf(undefined) && !isOurs;
-    const next = isPart ? (`${current.generation}:${pageLines}` as LogPosition) : positionOf(current);
+    const restarted = from !== undefined && from !== storedPosition(undefined) && !isOurs;
+    const next = isPart ? (`${current.generation}:${pageLines}` as LogPosition) : storedPosition(current);
     yield {
       lines,
       at,
@@ -191,7 +191,7 @@ class MemoryLog implements SessionLog {
     this.#stored.lines = next;
     this.#stored.generation++;
     this.#stored.modifiedAt = this.#now();
-    return positionOf(this.#stored);
+    return storedPosition(this.#stored);
   }
 
   async erase(changes: readonly LineReplacement[], expected: LogPosition): Promise<LogErasure> {
@@ -214,7 +214,7 @@ class MemoryLog implements SessionLog {
   }
 
   #assertEndsAt(expected: LogPosition): void {
-    const actual = positionOf(this.#existing());
+    const actual = storedPosition(this.#existing());
     if (actual === expected) return;
     throw new SessileError("CONCURRENT_WRITER", "another writer came first", {
       details: { expected, actual },

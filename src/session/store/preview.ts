@@ -1,6 +1,6 @@
 /** The preview of a message in a list: the user's text, without the descriptors of attachments. */
 
-import { resourceOf } from "../../content/index.js";
+import { blockResource } from "../../content/index.js";
 import { collapsed, spaced } from "../../core/text.js";
 import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
 
@@ -13,10 +13,10 @@ export const maxPreviewLength = 200;
 export function firstText(entry: SessionEntry | UnknownEntry | undefined): string | undefined {
   if (entry?.type !== "message" || entry.message.role !== "user") return undefined;
   const { content } = entry.message;
-  if (typeof content === "string") return previewOf([{ text: content }]);
-  return previewOf(
+  if (typeof content === "string") return partPreview([{ text: content }]);
+  return partPreview(
     content.map((block) => {
-      const resource = resourceOf(block);
+      const resource = blockResource(block);
       if (resource !== undefined) return resource.name === undefined ? {} : { name: resource.name };
       return block.type === "text" ? { text: block.text } : {};
     }),
@@ -27,7 +27,7 @@ export function firstText(entry: SessionEntry | UnknownEntry | undefined): strin
  * The preview of parts in order: the texts, or the names if no text remains. Texts of other writers may
  * contain descriptors as plain text; these count as attachments.
  */
-export function previewOf(
+export function partPreview(
   parts: readonly { readonly text?: string; readonly name?: string }[],
 ): string | undefined {
   const names: string[] = [];

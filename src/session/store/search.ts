@@ -29,11 +29,11 @@ import type {
   StoredSessionQuery,
 } from "../api/backend.js";
 import type { SearchHit, SearchQuery } from "../api/store.js";
-import { type BranchVersion, BranchVersions, callsOf } from "../context/branch-versions.js";
+import { type BranchVersion, BranchVersions, messageCalls } from "../context/branch-versions.js";
 import type { EntryRequests } from "../context/build-context.js";
 import { eachLine } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
-import { type EntryTable, entryTableOf, noRow, parseKind, type SessionTree } from "../tree/session-tree.js";
+import { type EntryTable, noRow, parseKind, type SessionTree, treeRows } from "../tree/session-tree.js";
 import { append } from "./erase-links.js";
 import { cwdTest } from "./list.js";
 
@@ -274,7 +274,7 @@ class SessionSearch {
     this.#session = session;
     this.#query = query;
     this.#tree = tree;
-    const table = entryTableOf(tree);
+    const table = treeRows(tree);
     this.#table = table;
     const own = session.leafId === null ? noRow : table.row(session.leafId);
     const leaves = own === noRow ? [] : [own];
@@ -307,7 +307,7 @@ class SessionSearch {
       const target = edit === undefined ? row : table.row(edit.targetId);
       if (target === noRow || editTypes.has(table.kind(target))) continue;
       const time = table.time(target);
-      if (time < since || time >= until || (role !== undefined && roleOf(table.kind(target)) !== role))
+      if (time < since || time >= until || (role !== undefined && kindRole(table.kind(target)) !== role))
         continue;
       rows.add(target);
     }
@@ -318,7 +318,7 @@ class SessionSearch {
     const hits: TimedHit[] = [];
     for await (const [row, entry] of this.#read(rows)) {
       const match = await this.#match(row, entry);
-      if (match !== undefined) hits.push(this.#hitOf(row, entry, match));
+      if (match !== undefined) hits.push(this.#rowHit(row, entry, match));
       if (hits.length >= limit) break;
     }
     return hits;
@@ -334,9 +334,9 @@ class SessionSearch {
         page.push(row);
         bytes += this.#table.lineLength(row);
       }
-      const bodyOf = await this.#session.run(bodies(page));
+      const readBody = await this.#session.run(bodies(page));
       for (const row of page) {
-        const entry = bodyOf(row);
+        const entry = readBody(row);
         if (entry !== undefined) yield [row, entry];
       }
     }
@@ -346,7 +346,7 @@ class SessionSearch {
     if (!shownTypes.has(entry.type))
       return this.#isInForce(row, entry) ? this.#find(searchTexts(entry)) : undefined;
     for (const version of this.#branches.versions(row, await this.#idsOfVersions(row, entry))) {
-      const message = version.messageOf(entry);
+      const message = version.entryMessage(entry);
       const match = message && this.#find(searchTextsOfMessage(message));
       if (match === undefined) continue;
       const callId = message?.role === "toolResult" ? message.toolCallId : undefined;
@@ -362,7 +362,7 @@ class SessionSearch {
 
   /** The entries whose edits decide on this one: itself, and messages that may have the call of a result. */
   async #idsOfVersions(row: number, entry: Entry): Promise<readonly string[]> {
-    const messages = [entry, ...this.#branches.editsOf(entry.id)].map((each) =>
+    const messages = [entry, ...this.#branches.findEdits(entry.id)].map((each) =>
       each.type === "message" || each.type === "message_update" ? each.message : undefined,
     );
     const ids = new Set([entry.id]);
@@ -378,7 +378,7 @@ class SessionSearch {
     for (const caller of await this.#callersAbove(row, callId)) {
       const entry = await this.#body(caller);
       if (entry === undefined) continue;
-      if (callsOf(version.messageOf(entry)).includes(callId)) return false;
+      if (messageCalls(version.entryMessage(entry)).includes(callId)) return false;
       if (version.callsBeforeEdit(entry).includes(callId))
         return !(await this.#isCalledBetween(caller, row, callId));
     }
@@ -391,7 +391,7 @@ class SessionSearch {
     for (let at = this.#table.parent(row); at !== from; at = this.#table.parent(at)) {
       if (this.#table.kindAt(at) !== assistant || this.#branches.isEdited(this.#table.id(at))) continue;
       const entry = await this.#body(at);
-      if (entry?.type === "message" && callsOf(entry.message).includes(callId)) return true;
+      if (entry?.type === "message" && messageCalls(entry.message).includes(callId)) return true;
     }
     return false;
   }
@@ -409,7 +409,7 @@ class SessionSearch {
     const rows = this.#branches.editedRows().filter((row) => this.#table.kindAt(row) === assistant);
     const callers = new Map<string, number[]>();
     for await (const [row, entry] of this.#read(rows)) {
-      const ids = new Set([entry, ...this.#branches.editsOf(entry.id)].flatMap(callsIn));
+      const ids = new Set([entry, ...this.#branches.findEdits(entry.id)].flatMap(callsIn));
       for (const id of ids) append(callers, id, row);
     }
     return callers;
@@ -431,14 +431,14 @@ class SessionSearch {
     return matchTexts(texts, this.#query.phrases);
   }
 
-  #hitOf(row: number, entry: Entry, match: TextMatch): TimedHit {
+  #rowHit(row: number, entry: Entry, match: TextMatch): TimedHit {
     const { id, location } = this.#session;
     const hit = {
       sessionId: id,
       ...(location === undefined ? {} : { location }),
       entryId: entry.type === "label" ? entry.targetId : entry.id,
-      role: roleOf(this.#table.kind(row)),
-      snippet: snippetOf(match),
+      role: kindRole(this.#table.kind(row)),
+      snippet: textMatchSnippet(match),
       at: entry.timestamp,
     };
     return { time: this.#table.time(row), hit };
@@ -447,7 +447,7 @@ class SessionSearch {
 
 /** The calls in a message, in an update of one, or in the content of an edit. */
 function callsIn(entry: Entry): readonly string[] {
-  if (entry.type === "message" || entry.type === "message_update") return callsOf(entry.message);
+  if (entry.type === "message" || entry.type === "message_update") return messageCalls(entry.message);
   const blocks =
     entry.type === "part_update"
       ? [entry.part]
@@ -465,7 +465,7 @@ function* bodies(rows: readonly number[]): EntryRequests<(row: number) => Entry 
 
 const shownTypes: ReadonlySet<string> = new Set([...entryTypesWith("inContext"), "compaction"]);
 
-function roleOf(kind: string): string {
+function kindRole(kind: string): string {
   const [type, role = type] = parseKind(kind);
   return role;
 }
@@ -474,7 +474,7 @@ const before = 60;
 const snippetLength = 200;
 
 /** The text around a match, in one line. */
-function snippetOf({ text, start }: TextMatch): string {
+function textMatchSnippet({ text, start }: TextMatch): string {
   const from = Math.max(0, start - before);
   const to = Math.min(text.length, from + snippetLength);
   // A slice may cut a pair of surrogates.

@@ -35,12 +35,12 @@ import { adoptSession } from "./adopt.js";
 import {
   type CreateOptions,
   cwdArgument,
-  keyOf,
   type Mutable,
   newHeader,
   notFoundError,
   type OpenOptions,
-  partitionOf,
+  partitionKey,
+  readPartition,
   refArgument,
 } from "./arguments.js";
 import { checkForkOptions, migrate, pathLines, planFork } from "./copy.js";
@@ -123,7 +123,7 @@ class BackedStore implements SessionStore {
     const { mode = "read" } = options;
     if (mode !== "read" && mode !== "write")
       throw new TypeError(`mode: expected "read" or "write", got ${String(mode)}`);
-    const partition = partitionOf(options.partition);
+    const partition = readPartition(options.partition);
     const log = await this.backend.open(id, { partition, mode, location });
     if (log === undefined) throw notFoundError(id, location);
     try {
@@ -170,7 +170,7 @@ class BackedStore implements SessionStore {
     options: RecentOptions & { readonly partition?: string } = {},
   ): Promise<RecentPage> {
     const { id, location } = refArgument(session);
-    const partition = partitionOf(options.partition);
+    const partition = readPartition(options.partition);
     const settings: SessionSettings = { ...this.#settings, onOperation: undefined };
     return this.#observed("recent", async () => {
       const log = await this.backend.open(id, { partition, mode: "read", location });
@@ -188,7 +188,7 @@ class BackedStore implements SessionStore {
   }
 
   async *#list(query: SessionQuery): AsyncIterable<SessionSummary> {
-    const partition = partitionOf(query.partition);
+    const partition = readPartition(query.partition);
     yield* listSessions(this.backend, query, {
       partition,
       skipped: (location, error) => this.#events.emit("skipped", { location, error }),
@@ -198,7 +198,7 @@ class BackedStore implements SessionStore {
 
   async *search(query: SearchQuery): AsyncIterable<SearchHit> {
     const settings: SessionSettings = { ...this.#settings, onOperation: undefined };
-    const partition = partitionOf(query.partition);
+    const partition = readPartition(query.partition);
     const found = searchSessions(this.backend, query, {
       partition,
       skipped: (location, error) => this.#events.emit("skipped", { location, error }),
@@ -232,14 +232,14 @@ class BackedStore implements SessionStore {
   async #fork(session: SessionRef, options: ForkOptions): Promise<Session> {
     const { partition, toPartition = partition } = options;
     checkForkOptions(options);
-    partitionOf(toPartition, "toPartition");
-    const source = await this.#openSession(session, { partition: partitionOf(partition) });
+    readPartition(toPartition, "toPartition");
+    const source = await this.#openSession(session, { partition: readPartition(partition) });
     this.#forks++;
     try {
       const { lines, info, inBytes } = await planFork(
         source,
         options,
-        () => this.#newestTitles(partitionOf(toPartition), options.cwd ?? source.header.cwd),
+        () => this.#newestTitles(readPartition(toPartition), options.cwd ?? source.header.cwd),
         this.#forkTitles,
       );
       return await this.#copy(source, lines, { ...options, partition: toPartition }, info, inBytes);
@@ -267,7 +267,7 @@ class BackedStore implements SessionStore {
 
   async adopt(session: AdoptableSession, options: AdoptOptions = {}): Promise<Session> {
     return this.#observed("adopt", async () => {
-      const writing = { ...options, partition: partitionOf(options.partition), mode: "write" } as const;
+      const writing = { ...options, partition: readPartition(options.partition), mode: "write" } as const;
       // The parts of an adoption are no operations of their own.
       const settings: Mutable<SessionSettings> = { ...this.#settingsFor(options), onOperation: undefined };
       const opened = await adoptSession(session, options, {
@@ -285,10 +285,10 @@ class BackedStore implements SessionStore {
 
   async #delete(session: SessionRef, options: { readonly partition?: string }): Promise<boolean> {
     const { id, location } = refArgument(session);
-    const partition = partitionOf(options.partition);
+    const partition = readPartition(options.partition);
     const deleted = await this.backend.delete(id, { partition, location });
     if (!deleted) return false;
-    for (const state of this.#open.get(keyOf(partition, id)) ?? []) {
+    for (const state of this.#open.get(partitionKey(partition, id)) ?? []) {
       if (location === undefined || state.log.location === location) state.events.emit("deleted", { id });
     }
     this.#events.emit("deleted", { id });
@@ -300,7 +300,7 @@ class BackedStore implements SessionStore {
     options: { readonly archived?: boolean; readonly partition?: string } = {},
   ): Promise<Session["info"]> {
     return this.#observed("archive", async () => {
-      const writing = { mode: "write", partition: partitionOf(options.partition) } as const;
+      const writing = { mode: "write", partition: readPartition(options.partition) } as const;
       const opened = await this.#openSession(session, writing, { ...this.#settings, onOperation: undefined });
       try {
         const archivedAt = (options.archived ?? true) ? new Date(this.#settings.now()).toISOString() : null;
@@ -332,7 +332,7 @@ class BackedStore implements SessionStore {
   async #createState(options: CreateOptions): Promise<Created> {
     const now = this.#settings.now();
     const id = nameArgument("id", options.id ?? this.#newSessionId(now));
-    const partition = partitionOf(options.partition);
+    const partition = readPartition(options.partition);
     const settings = this.#settingsFor(options);
     const header = newHeader(id, { timestamp: new Date(now).toISOString(), ...options });
     const { log, position } = await this.backend.create({
@@ -357,7 +357,7 @@ class BackedStore implements SessionStore {
       this.#extract(source, leafId, options, partition),
     );
     const { id } = state.header;
-    const key = keyOf(partition, id);
+    const key = partitionKey(partition, id);
     const open = this.#open.get(key) ?? new Set<SessionState>();
     this.#open.set(key, open.add(state));
     state.events.on("created", () => {
@@ -416,7 +416,7 @@ class BackedStore implements SessionStore {
   /** Creates a session and writes its first lines. It is opened from the store, so that it shows what is written. */
   async #write(
     options: CreateOptions,
-    linesOf: (state: SessionState) => NewLines | Promise<NewLines>,
+    stateLines: (state: SessionState) => NewLines | Promise<NewLines>,
     inBytes?: (log: SessionLog, first: Uint8Array) => Promise<boolean>,
   ): Promise<Created> {
     const created = await this.#createState(options);
@@ -424,7 +424,7 @@ class BackedStore implements SessionStore {
     try {
       const batch = [headerLine(header, created.state)] as [Uint8Array, ...Uint8Array[]];
       if (!(await inBytes?.(log, batch[0]))) {
-        for await (const line of await linesOf(created.state)) batch.push(line);
+        for await (const line of await stateLines(created.state)) batch.push(line);
         await log.append(batch, position as LogPosition);
       }
     } finally {

@@ -4,7 +4,7 @@ import { encodeUtf8 } from "../../core/bytes.js";
 import type { EntryKey } from "../../log/internal.js";
 import { decodeHeads, defaultLimits, formatVersion, headerVersion } from "../../log/internal.js";
 import type { StoredSession } from "../api/backend.js";
-import { headOf, lastInfo } from "./list.js";
+import { lastInfo, logHead } from "./list.js";
 import { maxPreviewLength } from "./preview.js";
 
 const { maxDepth } = defaultLimits;
@@ -35,7 +35,7 @@ export interface LineSummary {
  * @param known.head whether the cache has a header and a preview: the lines are then searched for neither
  */
 export function summarizeLines(lines: readonly Uint8Array[], known: { readonly head: boolean }): LineSummary {
-  const head = known.head ? undefined : headOf(lines);
+  const head = known.head ? undefined : logHead(lines);
   const version = head?.header === undefined ? formatVersion : headerVersion(head.header);
   const info = lastInfo(lines, version);
   return {
@@ -47,12 +47,12 @@ export function summarizeLines(lines: readonly Uint8Array[], known: { readonly h
     }),
     ...(info && { info: { line: lines[info.at] as Uint8Array, at: info.at } }),
     // Lines before the header are read in another way.
-    ...(version === formatVersion && (head?.headerAt ?? 0) <= 0 && countsOf(lines)),
+    ...(version === formatVersion && (head?.headerAt ?? 0) <= 0 && lineCounts(lines)),
   };
 }
 
 /** Counts entries by their prefixes. Damaged lines and repeated ids are for a reader of the whole log. */
-function countsOf(lines: readonly Uint8Array[]): Pick<LineSummary, "counts"> {
+function lineCounts(lines: readonly Uint8Array[]): Pick<LineSummary, "counts"> {
   const ids = new Set<EntryKey>();
   let messages = 0;
   for (const line of lines) {

@@ -12,8 +12,6 @@ import {
   type EntryHead,
   type EntryKey,
   EntryPrefix,
-  entryIdOf,
-  entryKeyOf,
   extraHeader,
   isNewer,
   isStructural,
@@ -29,15 +27,17 @@ import {
   ParentKeyFinder,
   parseTimestamp,
   parseUsualLine,
+  toEntryId,
+  toEntryKey,
   tornLine,
   tornTail,
   type UsualLines,
 } from "../../log/internal.js";
 import type { KeptBytes, LinePlace } from "../api/backend.js";
-import { entryTableOf, noRow, SessionTree, setLabel } from "./session-tree.js";
+import { noRow, SessionTree, setLabel, treeRows } from "./session-tree.js";
 
 /** The fields of a session_info without those of every entry. */
-export function infoFieldsOf(entry: SessionEntry & { readonly type: "session_info" }): SessionInfoFields {
+export function entryInfoFields(entry: SessionEntry & { readonly type: "session_info" }): SessionInfoFields {
   const { type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...rest } = entry;
   const { erased: _erased, prior: _prior, merges: _merges, ...fields } = rest;
   return fields;
@@ -104,7 +104,7 @@ export class LogReader {
   #lastMessage = { raw: "", printable: "" };
   readonly #options: LogReaderOptions;
   readonly #diagnostics: Pick<DiagnosticList, "add" | "all">;
-  readonly #table = entryTableOf(this.tree);
+  readonly #table = treeRows(this.tree);
   /** Whether prefixes are read alone, and bodies only if they are at hand. */
   readsPrefixes: boolean;
   /** Retains the bytes of the last batch. */
@@ -250,7 +250,7 @@ export class LogReader {
         value = parsed;
         if (parsed !== undefined && isUsualEntry(parsed)) {
           entry = parsed;
-          head = this.#headOf(parsed, parsed.timestamp);
+          head = this.#entryHead(parsed, parsed.timestamp);
         }
       }
       head ??= this.#readPrefix(bytes, at, start, end);
@@ -281,13 +281,13 @@ export class LogReader {
   }
 
   /** The head of an entry, in an object that the next one overwrites. */
-  #headOf(entry: SessionEntry, time: number | string): EntryHead {
+  #entryHead(entry: SessionEntry, time: number | string): EntryHead {
     const { id, parentId } = entry;
     const head = this.#head;
     head.type = entry.type;
     head.parentId =
-      parentId !== null && parentId === this.#lastId ? this.#lastKey : parentId && entryKeyOf(parentId);
-    head.id = entryKeyOf(id);
+      parentId !== null && parentId === this.#lastId ? this.#lastKey : parentId && toEntryKey(parentId);
+    head.id = toEntryKey(id);
     head.time = time;
     head.role = entry.type === "message" ? entry.message.role : undefined;
     this.#lastId = id;
@@ -392,7 +392,7 @@ export class LogReader {
         }
         const { head } = part;
         for (const note of decoded.diagnostics)
-          this.#reportLine(note, at, head && entryIdOf(head.id), {
+          this.#reportLine(note, at, head && toEntryId(head.id), {
             ...lost,
             isLost: note === decoded.diagnostics.at(-1),
           });
@@ -402,7 +402,7 @@ export class LogReader {
       }
       case "entry":
         for (const note of decoded.diagnostics)
-          this.#reportLine(note, at, entryIdOf(decoded.head.id), { length: end - start, isLost: false });
+          this.#reportLine(note, at, toEntryId(decoded.head.id), { length: end - start, isLost: false });
         this.#add(decoded, place, line);
     }
   }
@@ -455,7 +455,7 @@ export class LogReader {
   }
 
   #reportRepeat(key: EntryKey, isCopy: boolean, { at, part, length }: EntryPlace, line?: Uint8Array): void {
-    const id = entryIdOf(key);
+    const id = toEntryId(key);
     const message = isCopy
       ? `the earlier line of entry ${id} is damaged; this one counts`
       : `an earlier entry has the id ${id}; this one is ignored`;
@@ -494,7 +494,7 @@ export class LogReader {
    * @param time the entry's time in milliseconds, if the caller knows it
    */
   applyLocalEntry(entry: SessionEntry, line: LinePlace | undefined, time?: number): number {
-    const head = this.#headOf(entry, time ?? parseTimestamp(entry.timestamp));
+    const head = this.#entryHead(entry, time ?? parseTimestamp(entry.timestamp));
     if (line !== undefined) this.#lastAt = line.at;
     const row = this.#table.add(head, line?.at, line?.length);
     if (row === noRow) return noRow;
@@ -518,7 +518,7 @@ export class LogReader {
     if (entry.type === "label") {
       setLabel(this.tree, entry.targetId, entry.label, entry.timestamp);
     } else if (entry.type === "session_info") {
-      this.#info = infoFieldsOf(entry);
+      this.#info = entryInfoFields(entry);
       this.#hasInfo = true;
     }
   }

@@ -5,10 +5,10 @@ import type { LineRange, SessionEntry, UnknownEntry } from "../../log/internal.j
 import {
   type EntryHead,
   type EntryKey,
-  entryIdOf,
-  entryKeyOf,
   parseTimestamp,
   printTimestamp,
+  toEntryId,
+  toEntryKey,
 } from "../../log/internal.js";
 import type { LinePlace, SessionLog } from "../api/backend.js";
 
@@ -36,7 +36,7 @@ export interface TreeStep {
 }
 
 /** The columns of a tree, for the session module alone. */
-export let entryTableOf: (tree: SessionTree) => EntryTable;
+export let treeRows: (tree: SessionTree) => EntryTable;
 /** Sets or clears a label, as a label entry does; for the session module alone. */
 export let setLabel: (
   tree: SessionTree,
@@ -60,7 +60,7 @@ export class SessionTree {
   readonly #labels = new Map<string, { readonly label: string; readonly timestamp: string }>();
 
   static {
-    entryTableOf = (tree) => tree.#table;
+    treeRows = (tree) => tree.#table;
     setLabel = (tree, targetId, label, timestamp) => {
       // A label that is set again keeps its place in the order, as in pi.
       if (label === undefined || label === "") tree.#labels.delete(targetId);
@@ -74,8 +74,8 @@ export class SessionTree {
     for (const entry of entries) {
       const type = entry.type === "unknown" ? entry.entryType : entry.type;
       const role = entry.type === "message" ? entry.message.role : undefined;
-      const id = entryKeyOf(entry.id);
-      const parentId = entry.parentId === null ? null : entryKeyOf(entry.parentId);
+      const id = toEntryKey(entry.id);
+      const parentId = entry.parentId === null ? null : toEntryKey(entry.parentId);
       const head = { type, id, parentId, time: parseTimestamp(entry.timestamp), role };
       if (this.#table.add(head) === noRow) continue;
       if (entry.type === "label") setLabel(this, entry.targetId, entry.label, entry.timestamp);
@@ -123,7 +123,9 @@ export class SessionTree {
    * @throws SessileError ENTRY_NOT_FOUND
    */
   path(id: string | null): readonly EntryNode[] {
-    return id === null ? [] : Array.from(this.#table.path(rowOf(this.#table, id)), (row) => this.#node(row));
+    return id === null
+      ? []
+      : Array.from(this.#table.path(tableRow(this.#table, id)), (row) => this.#node(row));
   }
 
   /** Yields every entry, parents before their children, siblings in file order. */
@@ -177,7 +179,7 @@ export class SessionTree {
 }
 
 /** The row of an id. Throws ENTRY_NOT_FOUND. */
-export function rowOf(table: EntryTable, id: string): number {
+export function tableRow(table: EntryTable, id: string): number {
   const row = table.row(id);
   if (row !== noRow) return row;
   throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(id)}`, {
@@ -214,12 +216,12 @@ export class EntryTable {
   #lineLengths = new Int32Array(startRows);
   /** The stored texts of times that are not in {@link #times}. */
   readonly #otherTimes: (string | undefined)[] = [];
-  readonly #kindOf = new Map<string, number>();
+  readonly #readKind = new Map<string, number>();
   readonly #kindOfRole = new Map<string, number>();
   /** Rows that have a place in spite of a missing parent. */
   readonly #placed = new Set<number>();
   /** The places of missing parents: the rows that their children follow. */
-  readonly #placeOf = new Map<EntryKey, number>();
+  readonly #readPlace = new Map<EntryKey, number>();
   /** The ranges of entries that share their line with others. */
   readonly #parts = new Map<number, LineRange>();
   #children: Children | undefined;
@@ -241,7 +243,7 @@ export class EntryTable {
 
   /** The row of an id, or -1. */
   row(id: string): number {
-    const key = entryKeyOf(id);
+    const key = toEntryKey(id);
     return this.#rows.get(typeof key === "number" ? key ^ this.#seed : key) ?? noRow;
   }
 
@@ -256,7 +258,7 @@ export class EntryTable {
   }
 
   id(row: number): string {
-    return entryIdOf(this.#keys[row] as EntryKey);
+    return toEntryId(this.#keys[row] as EntryKey);
   }
 
   parent(row: number): number {
@@ -275,7 +277,7 @@ export class EntryTable {
 
   /** The code of a kind in {@link kindAt}; -1 if no row has the kind. */
   kindCode(kind: string): number {
-    return this.#kindOf.get(kind) ?? -1;
+    return this.#readKind.get(kind) ?? -1;
   }
 
   kindAt(row: number): number {
@@ -398,7 +400,7 @@ export class EntryTable {
     this.#keys.push(id);
     this.parents[row] = parent;
     this.kinds[row] =
-      (role === undefined ? undefined : this.#kindOfRole.get(role)) ?? this.#kindCodeOf(type, role);
+      (role === undefined ? undefined : this.#kindOfRole.get(role)) ?? this.#kindCode(type, role);
     this.#lineAt[row] = at;
     this.#lineLengths[row] = length;
     if (typeof time === "number") this.#times[row] = time;
@@ -416,7 +418,7 @@ export class EntryTable {
   linkLateParents(): { readonly orphans: readonly number[]; readonly cycles: readonly number[] } {
     const orphans: number[] = [];
     const missing = new Map<EntryKey, number[]>();
-    const groupOf = new Map<number, readonly number[]>();
+    const readGroup = new Map<number, readonly number[]>();
     const cycles: number[] = [];
     if (this.#unlinked.length === 0) return { orphans, cycles };
     const parents = this.parents.slice(0, this.size);
@@ -430,8 +432,8 @@ export class EntryTable {
         const key = parentId === "" ? `\0${row}` : parentId;
         const group = missing.get(key) ?? [];
         if (group.push(row) === 1) missing.set(key, group);
-        groupOf.set(row, group);
-      } else if (rootOf(parents, parent) === row) {
+        readGroup.set(row, group);
+      } else if (parentRoot(parents, parent) === row) {
         cycles.push(row);
       } else {
         this.parents[row] = parent;
@@ -441,10 +443,10 @@ export class EntryTable {
     this.#unlinked = [];
     this.hasUnlinkedParents = false;
     for (const [key, group] of missing) {
-      const place = this.#placeOf.get(key) ?? this.#leafAfter((group[0] as number) - 1);
-      this.#placeOf.set(key, place);
+      const place = this.#readPlace.get(key) ?? this.#leafAfter((group[0] as number) - 1);
+      this.#readPlace.set(key, place);
       // A missing parent does not follow its own descendant.
-      if (place === noRow || groupOf.get(rootOf(parents, place)) === group) continue;
+      if (place === noRow || readGroup.get(parentRoot(parents, place)) === group) continue;
       for (const row of group) {
         this.#placed.add(row);
         this.parents[row] = place;
@@ -469,14 +471,14 @@ export class EntryTable {
     return path;
   }
 
-  #kindCodeOf(type: string, role: string | undefined): number {
+  #kindCode(type: string, role: string | undefined): number {
     let name = role === undefined ? type : `${type}/${role}`;
     // A type that looks like a message with its role, or like an escaped type.
     if (role === undefined && (type.startsWith("message/") || type.startsWith("\0"))) name = `\0${type}`;
-    let kind = this.#kindOf.get(name);
+    let kind = this.#readKind.get(name);
     if (kind === undefined) {
       kind = this.kindNames.push(name) - 1;
-      this.#kindOf.set(name, kind);
+      this.#readKind.set(name, kind);
     }
     if (role !== undefined) this.#kindOfRole.set(role, kind);
     return kind;
@@ -549,7 +551,7 @@ export const noRow = -1;
  * The root of a row, in a table of parents. Halves paths as a union-find does, so that many look-ups are
  * linear.
  */
-function rootOf(parents: Int32Array, start: number): number {
+function parentRoot(parents: Int32Array, start: number): number {
   let row = start;
   while (parents[row] !== noRow) {
     const parent = parents[row] as number;

@@ -6,7 +6,7 @@
 import { SessileError } from "../../core/errors/index.js";
 import { type FileStat, type FileSystem, type OpenFile, storageError } from "../../core/node/file-system.js";
 import type { LogPosition } from "../../session/index.js";
-import { isSameFile, offsetOf, parsePosition } from "./read-lines.js";
+import { fileOffset, isSameFile, parsePosition } from "./read-lines.js";
 
 /** An open session, whose descriptors can be closed and opened again later. */
 export interface DescriptorHolder {
@@ -67,7 +67,7 @@ const pools = new WeakMap<FileSystem, DescriptorPool>();
  *
  * @param max applies if the file system has no pool yet
  */
-export function descriptorPoolOf(fs: FileSystem, max = maxHolders): DescriptorPool {
+export function descriptorPool(fs: FileSystem, max = maxHolders): DescriptorPool {
   let pool = pools.get(fs);
   if (pool === undefined) {
     pool = new DescriptorPool(max);
@@ -113,7 +113,7 @@ export class ReadDescriptor {
 
   /** Whether a file is this one. The inode number alone does not tell, because it can be reused. */
   is(file: OpenFile, stat: FileStat): boolean {
-    return this.#reached === undefined || offsetOf(file, stat, this.#reached) !== undefined;
+    return this.#reached === undefined || fileOffset(file, stat, this.#reached) !== undefined;
   }
 
   /** Records the end of a read or write. */
@@ -144,7 +144,7 @@ export class ReadDescriptor {
    * The file of a position after it lost its name, for one last read: of entries acknowledged before it was
    * moved or deleted. undefined if it is closed, or was read already.
    */
-  lastReadOf(from: LogPosition | undefined): OpenFile | undefined {
+  lastRead(from: LogPosition | undefined): OpenFile | undefined {
     const position = from === undefined ? undefined : parsePosition(from);
     const file = this.#file;
     if (position === undefined || file === undefined || file === this.#lastRead) return undefined;

@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { concatBytes } from "../../core/bytes.js";
 import { SessileError } from "../../core/errors/index.js";
-import { errnoOf, type FileStat, type OpenFile, storageError } from "../../core/node/file-system.js";
+import { errnoCode, type FileStat, type OpenFile, storageError } from "../../core/node/file-system.js";
 import type {
   KeptBytes,
   LinePlace,
@@ -20,7 +20,7 @@ import {
   assertRegularFile,
   type DescriptorHolder,
   type DescriptorPool,
-  descriptorPoolOf,
+  descriptorPool,
   ReadDescriptor,
   sessionNotFound,
 } from "./file-descriptors.js";
@@ -29,9 +29,9 @@ import { LogWriter, type LogWriterOptions } from "./log-writer.js";
 import {
   absentPosition,
   batchesBackwards,
+  fileOffset,
   isSameFile,
   isUnchanged,
-  offsetOf,
   pieceBytes,
   readLines,
   readRanges,
@@ -78,7 +78,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
     this.#options = options;
     this.#writer = new LogWriter(options);
     this.#descriptor = new ReadDescriptor(options.fs, options.path);
-    this.#pool = descriptorPoolOf(options.fs);
+    this.#pool = descriptorPool(options.fs);
   }
 
   get location(): string {
@@ -136,7 +136,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
     if (!endsOpen) return;
     this.#pool.acquire(this);
     try {
-      if (!this.#writer.hasWholeTail()) await this.#lockOf().with(() => this.#writer.repairTornTail(), 0);
+      if (!this.#writer.hasWholeTail()) await this.#readLock().with(() => this.#writer.repairTornTail(), 0);
     } catch (error) {
       // Another writer is active: its next write, or ours, repairs the torn tail.
       if (SessileError.is(error, "SESSION_LOCKED")) return;
@@ -169,7 +169,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
       if (from !== undefined && this.#writer.isUnchangedSince(from)) return;
       this.#pool.acquire(this);
       isAcquired = true;
-      handle = fs.open(path, "read") ?? this.#descriptor.lastReadOf(from);
+      handle = fs.open(path, "read") ?? this.#descriptor.lastRead(from);
       if (handle === undefined) throw sessionNotFound(this.#options);
       const stat = assertRegularFile(path, handle.stat());
       let isCurrent = this.#descriptor.is(handle, stat);
@@ -197,7 +197,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
   }
 
   /** Whether the bytes up to the size in a stat are as they were, but for edits in place before an append. */
-  #hasBytesOf(stat: FileStat): boolean {
+  #hasAllBytes(stat: FileStat): boolean {
     try {
       const now = this.#descriptor.open()?.stat();
       if (!this.#appended) return isUnchanged(stat, now);
@@ -218,7 +218,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
       at,
       end,
       includes: (text) => bytes.includes(text, 0, "latin1"),
-      isCurrent: () => this.#hasBytesOf(stat),
+      isCurrent: () => this.#hasAllBytes(stat),
       text: decode === undefined ? () => undefined : decode.bind(bytes),
     };
     const batch = { lines: [], at: [], next, kept };
@@ -267,7 +267,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
     const { fs, path, now } = this.#options;
     this.#pool.acquire(this);
     try {
-      return await this.#lockOf().with(async () => {
+      return await this.#readLock().with(async () => {
         await replaceLog(fs, path, lines, new Date(now()), () => this.#writer.assertEndsAt(expected));
         this.#switchTo(undefined);
         return this.#descriptor.reached(this.#writer.position());
@@ -283,7 +283,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
     const { fs, path } = this.#options;
     this.#pool.acquire(this);
     try {
-      return await this.#lockOf().with(async () => {
+      return await this.#readLock().with(async () => {
         const check = () => this.#writer.assertEndsAt(expected);
         if (changes.length === 0) await check();
         else await replaceLog(fs, path, withReplacedLines(fs, path, changes), undefined, check);
@@ -306,13 +306,13 @@ export class FileLog implements SessionLog, DescriptorHolder {
     from.#pool.acquire(from);
     try {
       const file = from.#descriptor.open();
-      const whole = file && offsetOf(file, file.stat(), to);
+      const whole = file && fileOffset(file, file.stat(), to);
       const end = whole && last ? last.at + last.length + 1 : whole;
       if (file === undefined || end === undefined) return false;
       const source = { file, path: from.location, end };
       const temporary = `${path}.tmp-${crypto.randomUUID()}`;
       this.#writer.mkdir();
-      return await this.#lockOf().with(() =>
+      return await this.#readLock().with(() =>
         this.#createAlone(async () => {
           try {
             const isCopied = await copyLog(fs, source, temporary, first);
@@ -349,7 +349,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
     this.#descriptor.close();
   }
 
-  #lockOf(): FileLock {
+  #readLock(): FileLock {
     this.#lock ??= this.#options.lock();
     return this.#lock;
   }
@@ -381,7 +381,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
   /** Maps a missing directory to a missing file, except for a file that is to be created. */
   #failure(operation: string, error: unknown, expected: LogPosition): unknown {
     const { fs, path } = this.#options;
-    if (errnoOf(error) !== "ENOENT" || expected === absentPosition || fs.stat(path) !== undefined)
+    if (errnoCode(error) !== "ENOENT" || expected === absentPosition || fs.stat(path) !== undefined)
       return storageError(operation, path, error);
     return sessionNotFound(this.#options);
   }

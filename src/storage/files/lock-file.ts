@@ -100,7 +100,7 @@ export function readLockFile(fs: FileSystem, path: string): LockFile | undefined
     const { size, mtimeMs } = file.stat();
     const bytes = new Uint8Array(Math.min(size, 4096));
     const text = new TextDecoder().decode(bytes.subarray(0, readFullySync(file, bytes, 0)));
-    return { holder: holderOf(text), text, mtimeMs };
+    return { holder: textHolder(text), text, mtimeMs };
   } finally {
     file.close();
   }
@@ -194,7 +194,7 @@ function removeIfStill(fs: FileSystem, path: string, text: string): void {
 }
 
 /** The holder that a lock file names; undefined for other content. */
-function holderOf(text: string): LockHolder | undefined {
+function textHolder(text: string): LockHolder | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (!isRecord(value)) return undefined;

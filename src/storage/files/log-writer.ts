@@ -11,12 +11,12 @@ import { assertRegularFile, sessionExists, sessionNotFound } from "./file-descri
 import {
   absentPosition,
   changeBetween,
-  endingOf,
   endsWith,
   findBatch,
-  fingerprintOf,
+  findFingerprint,
   isSameFile,
   isUnchanged,
+  lineEnding,
   printPosition,
   readEnding,
 } from "./read-lines.js";
@@ -134,10 +134,10 @@ export class LogWriter {
       throw this.#takenBack(start, count, expected === absentPosition, cause);
     }
     const size = start + bytes.length;
-    const ending = endingOf(bytes);
+    const ending = lineEnding(bytes);
     let written: Written;
     if (endsWith(handle, size, ending)) {
-      const position = printPosition({ dev, ino, size, fingerprint: fingerprintOf(ending) });
+      const position = printPosition({ dev, ino, size, fingerprint: findFingerprint(ending) });
       this.#end = { position, size, ending };
       written = { position, at: start, interleaved: false };
     } else {
@@ -277,7 +277,7 @@ export class LogWriter {
     const stat = handle.stat();
     const { dev, ino, size } = stat;
     const ending = readEnding(handle, size);
-    const position = printPosition({ dev, ino, size, fingerprint: fingerprintOf(ending) });
+    const position = printPosition({ dev, ino, size, fingerprint: findFingerprint(ending) });
     this.#end = { position, size, ending, stat };
     return this.#end;
   }
@@ -315,8 +315,8 @@ export class LogWriter {
       const interleaved = size !== start + bytes.length;
       const at = interleaved ? findBatch(bytes, handle, start, size) : start;
       if (at === undefined) throw this.#poisoned("the written bytes are not in the file", undefined);
-      const ending = interleaved ? readEnding(handle, size) : endingOf(bytes);
-      const position = printPosition({ dev, ino, size, fingerprint: fingerprintOf(ending) });
+      const ending = interleaved ? readEnding(handle, size) : lineEnding(bytes);
+      const position = printPosition({ dev, ino, size, fingerprint: findFingerprint(ending) });
       this.#end = { position, size, ending, stat };
       return { position, at, interleaved };
     } catch (cause) {

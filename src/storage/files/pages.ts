@@ -8,7 +8,6 @@ import { nodeFileSystem } from "../../core/node/node-file-system.js";
 import {
   decodeParts,
   defaultLimits,
-  entryIdOf,
   entryKeyOfPart,
   extraHeader,
   formatVersion,
@@ -22,6 +21,7 @@ import {
   lineTooLong,
   missingHeaderError,
   newerVersion,
+  toEntryId,
   tornLine,
   tornTail,
 } from "../../log/internal.js";
@@ -30,8 +30,8 @@ import { eachLine } from "../../session/internal.js";
 import { withRegularFile } from "./file-descriptors.js";
 import {
   type BackwardLine,
+  fileOffset,
   linesBackwards,
-  offsetOf,
   parsePosition,
   printPosition,
   type ReadLineOptions,
@@ -117,7 +117,7 @@ export async function readEntriesBackwardsOn(
   const reading = { maxLineBytes, signal: options.signal };
   return withRegularFile(fs, absolute, "read", async (file, stat) => {
     const header = await readHeader(file, stat, absolute, reading);
-    const end = cursor === undefined ? stat.size : offsetOf(file, stat, cursor);
+    const end = cursor === undefined ? stat.size : fileOffset(file, stat, cursor);
     // A header on the first line, the usual case, is in no page: the oldest page begins after it.
     const isAlone = header.at === 0 && !header.isJoined;
     const start = isAlone ? Math.min(header.length + 1, stat.size) : 0;
@@ -132,7 +132,7 @@ export async function readEntriesBackwardsOn(
     const entries = lines.flatMap(({ parts = [] }) =>
       parts.flatMap(({ decoded }) => (decoded.kind === "entry" && decoded.entry) || []),
     );
-    const found = lines.map((line) => [line.at, diagnosticsOf(line, header, stat.size)] as const);
+    const found = lines.map((line) => [line.at, pageLineDiagnostics(line, header, stat.size)] as const);
     if (isAlone && from === start) found.unshift([header.at, header.diagnostics]);
     const diagnostics = found.flatMap(([offset, notes]) =>
       notes.map(({ message, ...note }) => ({ ...note, offset, message: SessileError.printable(message) })),
@@ -201,7 +201,7 @@ async function numberLines(
 }
 
 /** The diagnostics of a line's parts, each with the id of its entry. */
-function diagnosticsOf(
+function pageLineDiagnostics(
   { at, length, bytes, parts }: PageLine,
   header: FirstHeader,
   size: number,
@@ -220,7 +220,7 @@ function diagnosticsOf(
     }
     const key = entryKeyOfPart(part);
     if (key === undefined) return decoded.diagnostics;
-    return decoded.diagnostics.map((note) => ({ ...note, entryId: entryIdOf(key) }));
+    return decoded.diagnostics.map((note) => ({ ...note, entryId: toEntryId(key) }));
   });
 }
 

@@ -31,7 +31,7 @@ export const fingerprintBytes = 64;
 const endingBytes = 2 * fingerprintBytes;
 
 /** The fingerprint of bytes that end with a log's last line feed. */
-export function fingerprintOf(bytes: Uint8Array): string {
+export function findFingerprint(bytes: Uint8Array): string {
   const end = bytes.length - 1;
   if (end < 0) return "start";
   const feed = end === 0 ? -1 : bytes.lastIndexOf(10, end - 1);
@@ -66,17 +66,17 @@ export function isUnchanged(before: FileStat | undefined, now: FileStat | undefi
 }
 
 /** The offset of a position in a file; undefined if the file was truncated, rewritten or replaced since. */
-export function offsetOf(file: OpenFile, stat: FileStat, position: LogPosition): number | undefined {
+export function fileOffset(file: OpenFile, stat: FileStat, position: LogPosition): number | undefined {
   const parsed = parsePosition(position);
   if (parsed === undefined || !isSameFile(parsed, stat) || parsed.size > stat.size) return undefined;
-  return fingerprintOf(readEnding(file, parsed.size)) === parsed.fingerprint ? parsed.size : undefined;
+  return findFingerprint(readEnding(file, parsed.size)) === parsed.fingerprint ? parsed.size : undefined;
 }
 
 /** The fingerprint of the line that ends with a line feed at `size`. */
 export async function readFingerprint(file: OpenFile, size: number): Promise<string> {
   const before = new Uint8Array(Math.min(size, endingBytes));
   const count = await file.read(before, size - before.length);
-  return fingerprintOf(before.subarray(0, count));
+  return findFingerprint(before.subarray(0, count));
 }
 
 /** The bytes before an offset that a fingerprint is made of; fewer if the file is shorter. */
@@ -86,7 +86,7 @@ export function readEnding(file: OpenFile, size: number): Uint8Array {
 }
 
 /** The last bytes of lines, as {@link readEnding} reads them after the lines are written. */
-export function endingOf(lines: Uint8Array): Uint8Array {
+export function lineEnding(lines: Uint8Array): Uint8Array {
   // A copy takes longer than the view, and keeps less.
   return lines.length > maxKeptBytes ? lines.slice(-endingBytes) : lines.subarray(-endingBytes);
 }
@@ -177,12 +177,12 @@ export function* readLines(
   options: ReadLineOptions,
 ): Generator<LogBatch, void, undefined> {
   const { maxLineBytes, signal, lastBytes } = options;
-  const resumed = from === undefined ? startOfLast(file, stat, lastBytes) : offsetOf(file, stat, from);
+  const resumed = from === undefined ? startOfLast(file, stat, lastBytes) : fileOffset(file, stat, from);
   let skipped = from === undefined && resumed !== undefined && resumed > 0;
   let restarted = resumed === undefined;
   let fingerprint =
     from !== undefined && !restarted ? (parsePosition(from)?.fingerprint ?? "start") : "start";
-  if (skipped) fingerprint = fingerprintOf(readEnding(file, resumed ?? 0));
+  if (skipped) fingerprint = findFingerprint(readEnding(file, resumed ?? 0));
   /** The offset in the file of the first byte of the buffer. */
   let base = resumed ?? 0;
   /** The end of the whole lines so far. */
@@ -207,7 +207,7 @@ export function* readLines(
       for (; end >= 0 && at.length < maxBatchLines; end = bytes.indexOf(10, start)) {
         if (long !== undefined || end - start > maxLineBytes) {
           long ??= { at: base + start, length: 0, written: 0 };
-          tooLong.push(longLineOf(extendLongLine(long, bytes, start, end)));
+          tooLong.push(toLongLine(extendLongLine(long, bytes, start, end)));
           long = undefined;
         } else {
           bounds.push(start, end);
@@ -217,7 +217,7 @@ export function* readLines(
       }
       if (start > 0) {
         size = base + start;
-        fingerprint = fingerprintOf(
+        fingerprint = findFingerprint(
           start > fingerprintBytes || start === size
             ? bytes.subarray(Math.max(0, start - 2 * fingerprintBytes), start)
             : readEnding(file, size),
@@ -245,7 +245,7 @@ export function* readLines(
         yield batch;
         break;
       }
-      if (long !== undefined) yield { ...batch, tooLong: [...tooLong, longLineOf(long)] };
+      if (long !== undefined) yield { ...batch, tooLong: [...tooLong, toLongLine(long)] };
       else if (start === bytes.length) yield batch;
       else yield { ...batch, tail: { bytes: Uint8Array.from(bytes.subarray(start)), at: base + start } };
       return;
@@ -287,7 +287,7 @@ export function readWhole(
   const ending = isEnding
     ? bytes.subarray(Math.max(0, end - 2 * fingerprintBytes), end)
     : readEnding(file, size);
-  const next = printPosition({ dev: stat.dev, ino: stat.ino, size, fingerprint: fingerprintOf(ending) });
+  const next = printPosition({ dev: stat.dev, ino: stat.ino, size, fingerprint: findFingerprint(ending) });
   return { bytes, at, end, next };
 }
 
@@ -325,7 +325,7 @@ function extendLongLine(long: LongLineSoFar, bytes: Uint8Array, start: number, e
   return long;
 }
 
-function longLineOf({ at, length, written }: LongLineSoFar): LongLine {
+function toLongLine({ at, length, written }: LongLineSoFar): LongLine {
   return written < length ? { at, length, bytesBeforeNuls: written } : { at, length };
 }
 
@@ -446,14 +446,14 @@ export async function* batchesBackwards(
     lines.push(line);
     bytes += line.length;
     if (bytes < batchBytes && lines.length < batchLines) continue;
-    yield batchOf(lines);
+    yield newestFirstBatch(lines);
     lines = [];
     bytes = 0;
   }
-  if (lines.length > 0) yield batchOf(lines);
+  if (lines.length > 0) yield newestFirstBatch(lines);
 }
 
-function batchOf(newestFirst: readonly BackwardLine[]): Omit<LogBatch, "next"> {
+function newestFirstBatch(newestFirst: readonly BackwardLine[]): Omit<LogBatch, "next"> {
   const lines: Uint8Array[] = [];
   const at: number[] = [];
   const tooLong: LinePlace[] = [];

@@ -3,7 +3,7 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { SessileError } from "../../core/errors/index.js";
 import { DurableDirectories } from "../../core/node/durable-directories.js";
-import { errnoOf, type FileStat, type FileSystem, storageError } from "../../core/node/file-system.js";
+import { errnoCode, type FileStat, type FileSystem, storageError } from "../../core/node/file-system.js";
 import { removePartition } from "../../core/node/remove-tree.js";
 import { headerVersion } from "../../log/internal.js";
 import type {
@@ -94,9 +94,9 @@ export class FileBackend implements SessionBackend {
       await yieldIfDue();
       query.signal?.throwIfAborted();
       const key = idOfPath(path);
-      const stat = this.#statOf(path, query);
+      const stat = this.#statByPath(path, query);
       if (key !== undefined && stat?.kind === "file")
-        found.push({ key, path, stat, modifiedAt: modifiedAtOf(stat) });
+        found.push({ key, path, stat, modifiedAt: fileStatModifiedAt(stat) });
     }
     found.sort(newestFirst);
     const { after } = query;
@@ -136,7 +136,7 @@ export class FileBackend implements SessionBackend {
     yield* await this.#files.partitions();
   }
 
-  #statOf(path: string, query: StoredSessionQuery): FileStat | undefined {
+  #statByPath(path: string, query: StoredSessionQuery): FileStat | undefined {
     try {
       return this.#options.fs.lstat(path);
     } catch (error) {
@@ -153,7 +153,7 @@ export class FileBackend implements SessionBackend {
     if (file === undefined) return undefined;
     try {
       const { tailAt, ...lines } = readHeadTail(file, stat.size, buffers.ends);
-      const header = headerOf(lines.head);
+      const header = readHeader(lines.head);
       const id = header?.id ?? idOfPath(path) ?? key;
       const stored = { id, key, modifiedAt, size: stat.size, location: path };
       if (tailAt === 0 || header === undefined) return { ...stored, ...lines };
@@ -192,7 +192,7 @@ export class FileBackend implements SessionBackend {
     const { fs } = this.#options;
     const path = await this.#files.find(id, { partition, location, everyHeader: true });
     if (path === undefined) return false;
-    const lock = this.#lockOf(path);
+    const lock = this.#lockByPath(path);
     const remove = async () => {
       const deleted = fs.unlink(path);
       await fs.syncDirectory(dirname(path));
@@ -223,7 +223,7 @@ export class FileBackend implements SessionBackend {
     return new FileLog({
       fs,
       path,
-      lock: () => this.#lockOf(path),
+      lock: () => this.#lockByPath(path),
       durability,
       maxLineBytes,
       id,
@@ -233,13 +233,13 @@ export class FileBackend implements SessionBackend {
     });
   }
 
-  #lockOf(path: string): FileLock {
+  #lockByPath(path: string): FileLock {
     return new FileLock(this.#options.fs, `${path}.lock`, this.#options.times);
   }
 }
 
 function isFull(error: unknown): boolean {
-  return ["ENOSPC", "EDQUOT"].includes(errnoOf(error) ?? "");
+  return ["ENOSPC", "EDQUOT"].includes(errnoCode(error) ?? "");
 }
 
 function newestFirst(a: Found, b: Found): number {
@@ -251,7 +251,7 @@ function compare(a: string, b: string): number {
 }
 
 /** A time of modification can be set, to one that has not come yet; the time of that change cannot. */
-function modifiedAtOf({ mtimeMs, ctimeMs }: FileStat): number {
+function fileStatModifiedAt({ mtimeMs, ctimeMs }: FileStat): number {
   return mtimeMs > ctimeMs + clockErrorMs ? ctimeMs : mtimeMs;
 }
 
@@ -272,7 +272,7 @@ function skip(query: StoredSessionQuery, path: string, cause: unknown): undefine
   return undefined;
 }
 
-function headerOf(head: readonly Uint8Array[]): SessionHeader | undefined {
+function readHeader(head: readonly Uint8Array[]): SessionHeader | undefined {
   for (const [index, line] of head.entries()) {
     const header = headerOfLine(line, index === 0);
     if (header !== undefined) return header;

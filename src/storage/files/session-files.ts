@@ -3,7 +3,7 @@
 import { join, relative, resolve, sep } from "node:path";
 import { SessileError } from "../../core/errors/index.js";
 import { partitionOfFolder } from "../../core/ids.js";
-import { errnoOf, type FileSystem, storageError } from "../../core/node/file-system.js";
+import { errnoCode, type FileSystem, storageError } from "../../core/node/file-system.js";
 import { notAFile } from "./file-descriptors.js";
 import { headerOfFile } from "./read-head-tail.js";
 import {
@@ -211,7 +211,7 @@ export class SessionFiles {
         seen.add(target);
         return true;
       } catch (error) {
-        skip(path, errnoOf(error) === "ELOOP" ? notAFile(path, "link") : error);
+        skip(path, errnoCode(error) === "ELOOP" ? notAFile(path, "link") : error);
         return false;
       }
     });

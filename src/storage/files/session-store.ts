@@ -42,12 +42,12 @@ export interface FileSessionStoreOptions extends SessionStoreOptions {
  * ```
  */
 export function fileSessionStore(options: FileSessionStoreOptions): SessionStore {
-  return sessionStore(backendOf(options, nodeFileSystem), options);
+  return sessionStore(fileBackend(options, nodeFileSystem), options);
 }
 
 /** {@link fileSessionStore} on any file system. */
 export function fileSessionStoreOn(fs: FileSystem, options: FileSessionStoreOptions): SessionStore {
-  return sessionStore(backendOf(options, fs), options);
+  return sessionStore(fileBackend(options, fs), options);
 }
 
 /**
@@ -67,7 +67,7 @@ export async function openSessionFile(
   options: Omit<FileSessionStoreOptions, "dir"> & { readonly mode?: "read" | "write" } = {},
 ): Promise<Session> {
   const absolute = resolve(stringArgument("path", path));
-  const backend = backendOf({ ...options, dir: storeDirectory(absolute) }, nodeFileSystem);
+  const backend = fileBackend({ ...options, dir: storeDirectory(absolute) }, nodeFileSystem);
   const id = idOfPath(absolute) ?? absolute;
   try {
     if (nodeFileSystem.stat(absolute) === undefined) {
@@ -81,7 +81,7 @@ export async function openSessionFile(
   }
 }
 
-function backendOf(options: FileSessionStoreOptions, fs: FileSystem): FileBackend {
+function fileBackend(options: FileSessionStoreOptions, fs: FileSystem): FileBackend {
   const { durability = "disk" } = options;
   if (durability !== "disk" && durability !== "os") {
     throw new TypeError(`durability: expected "disk" or "os", got ${String(durability)}`);

@@ -7,7 +7,7 @@ import type { SessionBackend, StoredSession, StoredSessionQuery } from "../../se
 import { type DatabaseSession, existsError, maxBatchBytes } from "../../session/internal.js";
 import type { Database } from "./database.js";
 import type { ListPlace, SqlDialect, SqlOptions, SqlRow, SqlServerTables, SqlStatement } from "./dialect.js";
-import { bytesOf } from "./lines.js";
+import { readBytes } from "./lines.js";
 import { type LogTables, SqlLog } from "./log.js";
 import { indexLog, searchTerms } from "./search.js";
 
@@ -201,7 +201,7 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
       id: String(row.id),
       modifiedAt: Number(row.modified),
       size: Number(row.size),
-      head: [...header, ...(preview === null ? [] : [bytesOf(preview)])],
+      head: [...header, ...(preview === null ? [] : [readBytes(preview)])],
       tail: info,
       ...(entries !== null &&
         messages !== null && { counts: { entries: Number(entries), messages: Number(messages) } }),

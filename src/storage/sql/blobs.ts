@@ -27,7 +27,7 @@ import {
 } from "../../session/index.js";
 import type { Database } from "./database.js";
 import type { BlobSyntax, SqlRow, SqlStatement, SqlValue } from "./dialect.js";
-import { bytesOf, isSame } from "./lines.js";
+import { isSame, readBytes } from "./lines.js";
 
 /** The bytes of each row but the last one. A Durable Object takes 2 MB, a packet of MySQL 16 MiB. */
 const partBytes = 1024 * 1024;
@@ -256,7 +256,7 @@ class SqlBlobs implements BlobBackend {
     const query = `select p.bytes from ${blob} b join ${part} p on p.upload = b.upload
       where b.${partition} = ? and b.ref = ? and p.no = ?`;
     const [row] = await this.#run("read", ref, query, [this.#partition, ref, no]);
-    return row && bytesOf(row.bytes);
+    return row && readBytes(row.bytes);
   }
 
   async #hasBytes(ref: BlobRef, bytes: Uint8Array): Promise<boolean> {

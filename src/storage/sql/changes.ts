@@ -11,7 +11,7 @@ export class Changes {
 
   /** Resolves at the next change of a session, or when the signal aborts. */
   next(session: Key, signal: AbortSignal): Promise<void> {
-    const name = nameOf(session);
+    const name = keyName(session);
     return new Promise((resolve) => {
       const readers = this.#waiting.get(name) ?? new Set();
       this.#waiting.set(name, readers);
@@ -29,14 +29,14 @@ export class Changes {
 
   /** Wakes the readers of a session. */
   tell(session: Key): void {
-    for (const wake of [...(this.#waiting.get(nameOf(session)) ?? [])]) wake();
+    for (const wake of [...(this.#waiting.get(keyName(session)) ?? [])]) wake();
   }
 }
 
 /** By client and prefix, so that all backends on one database in this process share them. */
 const known = new WeakMap<object, Map<string, Changes>>();
 
-export function changesOf(client: object, prefix: string): Changes {
+export function clientChanges(client: object, prefix: string): Changes {
   const byPrefix = known.get(client) ?? new Map<string, Changes>();
   known.set(client, byPrefix);
   const changes = byPrefix.get(prefix) ?? new Changes();
@@ -45,6 +45,6 @@ export function changesOf(client: object, prefix: string): Changes {
 }
 
 /** A partition is a name, without a slash. */
-function nameOf({ partition, id }: Key): string {
+function keyName({ partition, id }: Key): string {
   return `${partition}/${id}`;
 }

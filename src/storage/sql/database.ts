@@ -85,14 +85,14 @@ export class Database {
       isAsync = answer instanceof Promise;
       return await answer;
     } catch (error) {
-      throw new DriverFailure(error, this.#errors.failureOf(error, isAsync));
+      throw new DriverFailure(error, this.#errors.errorFailure(error, isAsync));
     }
   }
 
   #storageFailed({ name, path }: Operation, cause: unknown): SessileError<"STORAGE_FAILED"> {
-    const errno = this.#errors.codeOf(cause) ?? "UNKNOWN";
+    const errno = this.#errors.errorCode(cause) ?? "UNKNOWN";
     const text = cause instanceof Error ? cause.message : String(cause);
-    const remedy = this.#errors.hintOf(cause);
+    const remedy = this.#errors.errorHint(cause);
     const hint = remedy === undefined ? "" : `: ${remedy}`;
     return new SessileError("STORAGE_FAILED", `${name} ${path}: ${errno} ${text}${hint}`, {
       cause,

@@ -44,11 +44,11 @@ export type SqlFailure = "refused" | "busy" | "lost" | "unsure";
 /** The failures of an engine and its drivers. */
 export interface SqlErrors {
   /** @param isAsync whether a promise rejected; a synchronous driver loses no answers */
-  failureOf(error: unknown, isAsync: boolean): SqlFailure;
+  errorFailure(error: unknown, isAsync: boolean): SqlFailure;
   /** The engine's or the system's code. */
-  codeOf(error: unknown): string | undefined;
+  errorCode(error: unknown): string | undefined;
   /** What to do about it, if that is known. */
-  hintOf(error: unknown): string | undefined;
+  errorHint(error: unknown): string | undefined;
   /** The waits between attempts: the bound of the first one, and of all. */
   readonly waitMs: readonly [first: number, most: number];
 }
@@ -291,7 +291,7 @@ export interface RowSyntax {
   returning(column: string): string;
   /** The columns of a row's key, and their values. */
   readonly key: string;
-  keyOf(no: string, offset: string): string;
+  readKey(no: string, offset: string): string;
   readonly offset: string;
   readonly order: string;
   /** Whether a row is in a range, or at an offset, of a session's log. */

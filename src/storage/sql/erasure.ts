@@ -3,7 +3,7 @@
 import type { LineReplacement } from "../../session/index.js";
 import { summarizeLines } from "../../session/internal.js";
 import type { SqlRow, SqlStatement, SqlValue } from "./dialect.js";
-import { bytesOf, type LogRow, rowsOf } from "./lines.js";
+import { type LogRow, lineRows, readBytes } from "./lines.js";
 
 /** Bytes of rows that one statement moves. SQLite keeps them apart until it inserts them. */
 export const moveBytes: number = 8 * 1024 * 1024;
@@ -47,7 +47,7 @@ export function planRewriting(
   };
   for (const { at, length, line } of changes) {
     move(at);
-    for (const row of rowsOf(line, at + shift)) rows.push(row);
+    for (const row of lineRows(line, at + shift)) rows.push(row);
     from = at + length + 1;
     shift += line.length - (length + 1);
     shifts.push([from, shift]);
@@ -65,7 +65,7 @@ export function planRewriting(
   const [first, info] = [summaryAt(session.preview_at), summaryAt(session.info_at)];
   const isShown = session.preview_at !== null && (first === undefined || first.preview !== undefined);
   const isNamed = info === undefined || info.info !== undefined;
-  const preview = first?.preview?.line ?? bytesOf(session.preview);
+  const preview = first?.preview?.line ?? readBytes(session.preview);
   return {
     end: head + shift,
     rows,

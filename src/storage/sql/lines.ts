@@ -28,11 +28,11 @@ export interface LogRow {
  * @param known.head whether the list has the header and the preview of the session
  * @param known.termsOf the partition, if lines are indexed
  */
-export function batchOf(
+export function lineBatch(
   lines: readonly Uint8Array[],
   from: number,
   step: LineRows["step"],
-  known: { readonly head: boolean; readonly termsOf?: string | undefined },
+  known: { readonly head: boolean; readonly indexedPartition?: string | undefined },
 ): LineBatch {
   const at: number[] = [];
   let [end, size] = [from, 0];
@@ -46,7 +46,7 @@ export function batchOf(
   const { header, preview, info, counts } = summarizeLines(bare, known);
   const placed = (found: ShownLine | undefined): ShownLine | undefined =>
     found && { at: at[found.at] as number, line: found.line };
-  const { termsOf } = known;
+  const { indexedPartition } = known;
   return {
     from,
     end,
@@ -59,14 +59,14 @@ export function batchOf(
     preview: placed(preview),
     info: placed(info),
     terms:
-      termsOf === undefined
+      indexedPartition === undefined
         ? []
-        : bare.map((line, index) => [at[index] as number, indexedTerms(line, termsOf)] as const),
+        : bare.map((line, index) => [at[index] as number, indexedTerms(line, indexedPartition)] as const),
   };
 }
 
 /** The rows of a line with its line feed. */
-export function rowsOf(line: Uint8Array, at: number): readonly LogRow[] {
+export function lineRows(line: Uint8Array, at: number): readonly LogRow[] {
   const rows: LogRow[] = [];
   for (let start = 0; start < line.length; start += maxRowBytes) {
     rows.push({ at: at + start, bytes: line.subarray(start, start + maxRowBytes) });
@@ -75,7 +75,7 @@ export function rowsOf(line: Uint8Array, at: number): readonly LogRow[] {
 }
 
 /** Bytes of a column; none for null. Some drivers of PostgreSQL give the text of bytes. */
-export function bytesOf(value: unknown): Uint8Array {
+export function readBytes(value: unknown): Uint8Array {
   if (value === null || value === undefined) return new Uint8Array();
   if (value instanceof Uint8Array) return value;
   if (value instanceof ArrayBuffer) return new Uint8Array(value);
@@ -187,7 +187,7 @@ export async function* linesBackwards(
       continue;
     }
     const whole = isStart ? rows : rows.slice(ends + 1);
-    const { batch } = pageOf([...whole, ...open], new LineJoiner(maxLineBytes));
+    const { batch } = rowPage([...whole, ...open], new LineJoiner(maxLineBytes));
     open = isStart ? [] : rows.slice(0, ends + 1);
     if (batch !== undefined) yield batch;
     if (isStart) return;
@@ -195,7 +195,7 @@ export async function* linesBackwards(
 }
 
 /** The lines that end in some rows, those that are too long apart. */
-function pageOf(rows: readonly LogRow[], joiner: LineJoiner): LinePage {
+function rowPage(rows: readonly LogRow[], joiner: LineJoiner): LinePage {
   const lines: Uint8Array[] = [];
   const at: number[] = [];
   const tooLong: LinePlace[] = [];
@@ -216,8 +216,8 @@ function pageOf(rows: readonly LogRow[], joiner: LineJoiner): LinePage {
   return { batch, next, end };
 }
 
-const rowOf = (row: SqlRow): LogRow => ({ at: Number(row.at), bytes: bytesOf(row.line) });
-const found = (rows: readonly SqlRow[]): readonly LogRow[] => (rows[0]?.at === null ? [] : rows.map(rowOf));
+const readRow = (row: SqlRow): LogRow => ({ at: Number(row.at), bytes: readBytes(row.line) });
+const found = (rows: readonly SqlRow[]): readonly LogRow[] => (rows[0]?.at === null ? [] : rows.map(readRow));
 
 /** Lines in rows by their offset. */
 export function offsetRows(sql: {
@@ -227,15 +227,16 @@ export function offsetRows(sql: {
   return {
     step: (length) => length,
     shownLine(value) {
-      const bytes = bytesOf(value);
+      const bytes = readBytes(value);
       return endsLine(bytes) ? bytes.subarray(0, -1) : undefined;
     },
     reader(maxLineBytes) {
       const joiner = new LineJoiner(maxLineBytes);
-      return { page: (rows) => pageOf(found(rows), joiner), clear: () => joiner.clear() };
+      return { page: (rows) => rowPage(found(rows), joiner), clear: () => joiner.clear() };
     },
     // The first rows may be the rest of a line.
-    wholeRows: (rows) => rows.slice(rows.findIndex(({ line }) => endsLine(bytesOf(line))) + 1 || rows.length),
+    wholeRows: (rows) =>
+      rows.slice(rows.findIndex(({ line }) => endsLine(readBytes(line))) + 1 || rows.length),
     backwards(before, read, maxLineBytes) {
       let bytes = firstPageBytes;
       const readBefore: ReadBefore = async (end) => {
@@ -259,7 +260,7 @@ export function offsetRows(sql: {
             page.map(({ at }) => at),
           ),
         );
-        const rowAt = new Map(rows.map((row) => [Number(row.at), bytesOf(row.line)]));
+        const rowAt = new Map(rows.map((row) => [Number(row.at), readBytes(row.line)]));
         for (const { at, length } of page) {
           const bytes = rowAt.get(at);
           const isWhole = bytes === undefined || endsLine(bytes);
@@ -274,7 +275,7 @@ export function offsetRows(sql: {
         for (let start = at; start <= at + length; start += maxRowBytes) {
           const end = Math.min(start + maxRowBytes, at + length + 1);
           for (const row of await run(sql.readRange(key, start, end))) {
-            const line = joiner.push(rowOf(row));
+            const line = joiner.push(readRow(row));
             if (line !== undefined) return line.bytes;
           }
         }

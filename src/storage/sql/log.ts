@@ -12,7 +12,7 @@ import type {
 import { DatabaseLog, type DatabaseSession, indexedTerms } from "../../session/internal.js";
 import type { Database } from "./database.js";
 import type { ChangeWatch, LineBatch, RunStatement, SqlDialect, SqlRow, SqlStatement } from "./dialect.js";
-import { batchOf, isSame, pageBytes, placesByPage } from "./lines.js";
+import { isSame, lineBatch, pageBytes, placesByPage } from "./lines.js";
 import { tryIndexLog } from "./search.js";
 
 /** The tables of a log, shared by all logs of a backend. */
@@ -56,9 +56,9 @@ export class SqlLog extends DatabaseLog implements SessionLog {
   }
 
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
-    const batch = this.#batchOf(lines, this.headOf(expected), this.#previewed);
+    const batch = this.#lineBatch(lines, this.positionHead(expected), this.#previewed);
     const statements = this.#dialect.sql.append(this.key, batch, this.session.cwd);
-    await this.#write("append to", batch.from, statements, placesOf(batch), lines);
+    await this.#write("append to", batch.from, statements, lineBatchPlaces(batch), lines);
     this.#previewed ||= batch.preview !== undefined;
     return { position: this.position(batch.end), at: batch.at };
   }
@@ -76,7 +76,7 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     }
     const bytes = Math.min(options.batchBytes ?? pageBytes, pageBytes);
     const lines = this.#dialect.rows.reader(maxLineBytes);
-    let next = from === undefined ? 0 : this.headOf(from);
+    let next = from === undefined ? 0 : this.positionHead(from);
     let end: number | undefined;
     for (let isFirst = from === undefined; ; isFirst = false) {
       options.signal?.throwIfAborted();
@@ -146,16 +146,16 @@ export class SqlLog extends DatabaseLog implements SessionLog {
   ): Promise<LogPosition> {
     const all: Uint8Array[] = [];
     for await (const line of lines) all.push(line);
-    const batch = this.#batchOf(all, this.headOf(expected), false);
+    const batch = this.#lineBatch(all, this.positionHead(expected), false);
     const statements = this.#dialect.sql.replace(this.key, batch, await this.hasTerms());
-    await this.#write("replace", batch.from, statements, placesOf(batch), all);
+    await this.#write("replace", batch.from, statements, lineBatchPlaces(batch), all);
     this.#previewed = batch.preview !== undefined;
     return this.position(batch.end);
   }
 
   /** All lines get new places, so that readers at an older position start again. */
   async erase(changes: readonly LineReplacement[], expected: LogPosition): Promise<LogErasure> {
-    const head = this.headOf(expected);
+    const head = this.positionHead(expected);
     const { sql, index, remaining } = this.#dialect;
     const { database } = this.#tables;
     const operation = this.operation("erase lines of");
@@ -171,7 +171,7 @@ export class SqlLog extends DatabaseLog implements SessionLog {
       return { ...done, position: expected };
     }
     const hasTerms = await this.hasTerms();
-    const { end, places, statements } = sql.erase(this.key, shown, changes, this.#termsOf, hasTerms);
+    const { end, places, statements } = sql.erase(this.key, shown, changes, this.#lineTerms, hasTerms);
     const lines = changes.map(({ line }) => line);
     await this.#write("erase lines of", head, statements, places, lines);
     // Another program may have made the index since the last look.
@@ -189,12 +189,12 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     // Terms begin with their partition.
     if (this.#tables.isIndexing && index?.copiesTerms && this.session.partition !== from.session.partition)
       return false;
-    const end = last === undefined ? from.headOf(to) : last.at + rows.step(last.length + 1);
-    const batch = batchOf([first], 0, rows.step, { head: false });
+    const end = last === undefined ? from.positionHead(to) : last.at + rows.step(last.length + 1);
+    const batch = lineBatch([first], 0, rows.step, { head: false });
     const run: RunStatement = (statement) => this.#query("copy to", statement, this.#tables.database);
     const plan = await sql.planCopy(this.session, batch, from.key, end, run);
     if (plan === undefined) return false;
-    const isMade = await this.#write("copy to", 0, plan.statements, placesOf(batch), [first], plan);
+    const isMade = await this.#write("copy to", 0, plan.statements, lineBatchPlaces(batch), [first], plan);
     this.#previewed = isMade && plan.previewed;
     if (isMade) await this.#indexLate();
     return isMade;
@@ -216,12 +216,12 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     if (this.#tables.isIndexing && index?.isLate) await tryIndexLog(index, this.#tables.database, this);
   }
 
-  readonly #termsOf = (line: Uint8Array): string | undefined =>
+  readonly #lineTerms = (line: Uint8Array): string | undefined =>
     this.#tables.isIndexing ? indexedTerms(line.subarray(0, -1), this.session.partition) : undefined;
 
-  #batchOf(lines: readonly Uint8Array[], from: number, head: boolean): LineBatch {
-    const termsOf = this.#tables.isIndexing ? this.session.partition : undefined;
-    return batchOf(lines, from, this.#dialect.rows.step, { head, termsOf });
+  #lineBatch(lines: readonly Uint8Array[], from: number, head: boolean): LineBatch {
+    const indexedPartition = this.#tables.isIndexing ? this.session.partition : undefined;
+    return lineBatch(lines, from, this.#dialect.rows.step, { head, indexedPartition });
   }
 
   #first(rows: readonly SqlRow[]): { base: number; head: number; at: number | null } {
@@ -296,6 +296,6 @@ export class SqlLog extends DatabaseLog implements SessionLog {
   }
 }
 
-function placesOf({ at, lines }: LineBatch): readonly LinePlace[] {
+function lineBatchPlaces({ at, lines }: LineBatch): readonly LinePlace[] {
   return at.map((place, index) => ({ at: place, length: (lines[index]?.length ?? 1) - 1 }));
 }

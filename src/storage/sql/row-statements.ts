@@ -20,7 +20,7 @@ import type {
   SqlValue,
 } from "./dialect.js";
 import { moveBytes, planRewriting } from "./erasure.js";
-import { bytesOf, type LogRow, offsetRows, rowsOf } from "./lines.js";
+import { type LogRow, lineRows, offsetRows, readBytes } from "./lines.js";
 
 /** Rows of one insert, and their bytes. A Durable Object takes 100 values, MySQL packets of 16 MiB. */
 export const maxInsertRows = 40;
@@ -45,7 +45,7 @@ export function rowStatements(
   const named = `${partition} = ? and id = ?`;
   const same = `${named} and epoch = ?`;
   const sameSource = `source.${partition} = ? and source.id = ? and source.epoch = ?`;
-  const numberOf = (key: readonly SqlValue[], columns = "no"): SqlStatement => ({
+  const numberByKey = (key: readonly SqlValue[], columns = "no"): SqlStatement => ({
     sql: `(select ${columns} from ${session} where ${same}${key.length > 3 ? " and head = ?" : ""})`,
     params: key,
   });
@@ -67,7 +67,7 @@ export function rowStatements(
     const known = inserts.get(name);
     if (known !== undefined) return known;
     const made = `insert into ${into}
-      select ${s.keyOf("s.no", "v.column1")}, v.column2 from ${s.values(count)} as v cross join ${session} as s
+      select ${s.readKey("s.no", "v.column1")}, v.column2 from ${s.values(count)} as v cross join ${session} as s
       where ${same} and ${condition}`;
     inserts.set(name, made);
     return made;
@@ -88,8 +88,8 @@ export function rowStatements(
     return statements;
   };
   const batchRows = ({ at, lines }: LineBatch): readonly LogRow[] =>
-    lines.flatMap((line, index) => rowsOf(line, at[index] as number));
-  const shownOf = ({ header, preview, info }: LineBatch): readonly SqlValue[] => [
+    lines.flatMap((line, index) => lineRows(line, at[index] as number));
+  const lineBatchShown = ({ header, preview, info }: LineBatch): readonly SqlValue[] => [
     header?.at ?? null,
     preview?.at ?? null,
     info?.at ?? null,
@@ -119,7 +119,7 @@ export function rowStatements(
     return update(`${counted}, ${cached}, head = ?`, [termsEnd, ...counts, ...shown, end], key, from);
   };
   const replaced = (changes: string): string => `base = head, ${changes}, head = ?`;
-  const termsEndOf = ({ terms, end }: LineBatch): number => (terms.length > 0 ? end : 0);
+  const lineBatchTermsEnd = ({ terms, end }: LineBatch): number => (terms.length > 0 ? end : 0);
   const page = (
     from: string,
     to: string,
@@ -131,11 +131,11 @@ export function rowStatements(
       from (select no from ${session} where ${same}) as s cross join ${entry} as e`;
   /** Shift of the offsets, then the session of the rows, and a part of its log. */
   const moveRows = (from: string) => `insert into ${entry} (${s.key}, line)
-      select ${s.keyOf("s.no", `${s.offset} + ?`)}, e.line
+      select ${s.readKey("s.no", `${s.offset} + ?`)}, e.line
       from (select no from ${session} where ${from}) as s cross join ${entry} as e
       where ${s.within("s.no", "?", "?")}`;
   const copyRows = `insert into ${entry} (${s.key}, line)
-      select ${s.keyOf("c.no", `${s.offset} + ?`)}, e.line
+      select ${s.readKey("c.no", `${s.offset} + ?`)}, e.line
       from (select no from ${session} where ${same} and head = 0) as c
       cross join (select no from ${session} where ${same}) as s
       cross join ${entry} as e
@@ -159,13 +159,13 @@ export function rowStatements(
     delete: (key, hasTerms) => [
       ...lock(key),
       ...(hasTerms && index !== undefined ? [index.deleteTerms(key)] : []),
-      s.deleteRows(numberOf(key)),
+      s.deleteRows(numberByKey(key)),
       { sql: `delete from ${session} where ${same}${s.returning("id")}`, params: key },
     ],
 
     append(key, batch, cwd) {
       const { from, counts } = batch;
-      const shown = shownOf(batch);
+      const shown = lineBatchShown(batch);
       const isShown = shown.some((value) => value !== null);
       const made = {
         sql: `insert into ${session} ${created}
@@ -176,7 +176,7 @@ export function rowStatements(
         ...(from === 0 ? [made] : lock(key)),
         ...insertions(batchRows(batch), key, from),
         ...(index?.insertTerms(batch.terms, "head = ? and terms_at = head", [...key, from]) ?? []),
-        appended(key, { ...batch, termsEnd: termsEndOf(batch) }, counts, isShown ? shown : undefined),
+        appended(key, { ...batch, termsEnd: lineBatchTermsEnd(batch) }, counts, isShown ? shown : undefined),
       ];
     },
 
@@ -184,7 +184,7 @@ export function rowStatements(
       const { from, end, counts } = batch;
       const changes = `terms_at = ${s.greatest("head", "?")}, ${touched}, entries = ?, messages = ?,
       header_at = ?, preview_at = ?, info_at = ?, preview = ?`;
-      const values = [termsEndOf(batch), ...counts, ...shownOf(batch), end];
+      const values = [lineBatchTermsEnd(batch), ...counts, ...lineBatchShown(batch), end];
       return [
         ...lock(key),
         ...(hasTerms && index !== undefined ? [index.deleteTerms(key, from)] : []),
@@ -203,7 +203,7 @@ export function rowStatements(
 
     purge: (key, { base, head }) => [
       ...lock(key),
-      s.deleteRows(numberOf([...key, Number(head)]), Number(base)),
+      s.deleteRows(numberByKey([...key, Number(head)]), Number(base)),
       // One row, also if the session is gone.
       { sql: `select max(head) as head from ${session} where ${same}`, params: key },
     ],
@@ -223,7 +223,7 @@ export function rowStatements(
           ...(removesTerms ? [index.deleteTerms(key, head)] : []),
           ...insertions(plan.rows, key, head),
           ...plan.moves,
-          s.deleteRows(numberOf(condition), head),
+          s.deleteRows(numberByKey(condition), head),
           ...(removesTerms && index.optimize !== undefined ? [index.optimize] : []),
           update(replaced(erased), [...plan.shown, plan.end], key, head),
         ],
@@ -232,7 +232,7 @@ export function rowStatements(
 
     async planCopy({ partition: of, id, epoch, cwd }, batch, from, end, run) {
       const key = [of, id, epoch] as const;
-      const [source] = await run({ sql: sourceOf, params: [end, end, ...from] });
+      const [source] = await run({ sql: readSource, params: [end, end, ...from] });
       if (source === undefined || Number(source.base) >= end || Number(source.head) < end) return undefined;
       const base = Number(source.base);
       const shift = batch.end - Number(source.rest_at);
@@ -252,7 +252,7 @@ export function rowStatements(
         params: [...key, cwdKey(batch.cwd ?? cwd), ...from, base],
       };
       const counts = isWhole ? [numberOrNull(source.entries), numberOrNull(source.messages)] : [null, null];
-      const preview = previewed ? bytesOf(source.preview) : null;
+      const preview = previewed ? readBytes(source.preview) : null;
       const previewAt = previewed ? moved(source.preview_at) : null;
       return {
         previewed,
@@ -312,7 +312,7 @@ export function rowStatements(
   };
 
   /** The end of the copied lines, twice; then the source: the parts of it that a copy needs. */
-  const sourceOf = `select base, head, entries, messages, preview_at, preview,
+  const readSource = `select base, head, entries, messages, preview_at, preview,
         (select ${s.offset} + length(e.line) from ${entry} as e
           where ${s.within("s.no", "s.base", "s.head")}
             and substr(e.line, -1) = x'0a' order by ${s.order} limit 1) as rest_at,

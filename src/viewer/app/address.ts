@@ -9,7 +9,7 @@ export interface Address {
   readonly leafId?: string | undefined;
 }
 
-export function addressOf({ entryId, session, leafId }: Address): string {
+export function toAddress({ entryId, session, leafId }: Address): string {
   return `#${new URLSearchParams({
     ...(session !== undefined && { session }),
     entry: entryId,

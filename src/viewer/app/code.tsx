@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { visibleText } from "../model/text.js";
-import { type HighlightNode, highlight, languageOf } from "./highlight.js";
+import { type HighlightNode, highlight, languageByName } from "./highlight.js";
 
 interface CodeProps {
   readonly text: string;
@@ -12,7 +12,7 @@ interface CodeProps {
 }
 
 export function Code({ text, language, label }: CodeProps) {
-  const known = languageOf(language);
+  const known = languageByName(language);
   const shown = visibleText(text);
   return (
     <pre class="code">

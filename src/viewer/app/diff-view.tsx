@@ -4,7 +4,7 @@ import type { DiffLine } from "../model/line-diff.js";
 import { visibleText } from "../model/text.js";
 import type { FileChange } from "../model/tool-views.js";
 import { toElement } from "./code.js";
-import { highlight, languageOf } from "./highlight.js";
+import { highlight, languageByName } from "./highlight.js";
 import { useUpdate, useViewer } from "./hooks.js";
 
 interface DiffViewProps {
@@ -44,11 +44,11 @@ function FileDiffView({ id, rowId, file, isNamed }: FileDiffProps) {
   };
   const { lines, path } = file;
   const pattern = state.patternFor(rowId);
-  const match = pattern === undefined ? -1 : lines.findIndex((line) => pattern.test(textOf(line)));
+  const match = pattern === undefined ? -1 : lines.findIndex((line) => pattern.test(lineText(line)));
   const needed = match < foldedLines ? 0 : Math.ceil((match - foldedLines + 1) / pieceLines);
   const pieces = Math.max(state.opened(id), needed, state.view.printing ? 1 : 0);
   const end = foldedLines + pieces * pieceLines;
-  const language = languageOf(path);
+  const language = languageByName(path);
   return (
     <div class="diff-file">
       {isNamed && <p class="diff-path">{visibleText(path)}</p>}
@@ -126,7 +126,7 @@ function Side({ text, language, sign, class: name }: SideProps) {
   );
 }
 
-function textOf(line: DiffLine): string {
+function lineText(line: DiffLine): string {
   switch (line.kind) {
     case "same":
       return line.text;

@@ -22,7 +22,7 @@ const inViewMs = 100;
 /** The functions of the other page. */
 export interface Surroundings {
   /** The address of an attachment's bytes. */
-  addressOf(blob: string): Promise<string>;
+  blobAddress(blob: string): Promise<string>;
   /** Asks for the entries before the first one. */
   onEarlier(): void;
 }
@@ -115,14 +115,14 @@ function sessionAt(leafId: string | null): PageSession {
 function remoteImages(around: Surroundings): ImageSource {
   const pending = new Map<string, Promise<string>>();
   /** A view that renders again while it waits for an address does not ask again. */
-  const addressOf = (blob: string) => {
-    const known = pending.get(blob) ?? around.addressOf(blob).finally(() => pending.delete(blob));
+  const readAddress = (blob: string) => {
+    const known = pending.get(blob) ?? around.blobAddress(blob).finally(() => pending.delete(blob));
     pending.set(blob, known);
     // The view may be gone before it handles a failure.
     known.catch(() => {});
     return known;
   };
-  return { leftOut: [], get: () => undefined, address: addressOf, file: addressOf, add: () => {} };
+  return { leftOut: [], get: () => undefined, address: readAddress, file: readAddress, add: () => {} };
 }
 
 function Embedded({ state, onEarlier }: { readonly state: ViewerState; readonly onEarlier: () => void }) {

@@ -53,7 +53,7 @@ export function FindBar({ find }: { readonly find: FindState }) {
         }}
       />
       <span role="status" class="find-count">
-        {words.trim() === "" ? "" : hits === undefined ? "searching…" : countOf(hits.length, at)}
+        {words.trim() === "" ? "" : hits === undefined ? "searching…" : readCount(hits.length, at)}
       </span>
       <button type="button" disabled={!hits?.length} onClick={() => stepHit(state, -1)}>
         Previous
@@ -82,7 +82,7 @@ function show(state: ViewerState, words: string, hits: readonly Hit[]): void {
   if (hits.length > 0) stepHit(state, 1, false);
 }
 
-function countOf(count: number, at: number): string {
+function readCount(count: number, at: number): string {
   if (count === 0) return "no match";
   return at < 0 ? `${count} entries` : `${at + 1} of ${count} entries`;
 }

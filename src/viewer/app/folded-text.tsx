@@ -71,7 +71,7 @@ export function FoldedText({ id, rowId, text, kind, language, label }: FoldedTex
               aria-expanded={pieces > 0}
               onClick={() => open(id, pieces + 1)}
             >
-              {pieces === 0 ? "Show all" : "Show more"} ({sizeOf(text)})
+              {pieces === 0 ? "Show all" : "Show more"} ({textSize(text)})
             </button>
           )}
           {pieces > 0 && (
@@ -135,7 +135,7 @@ function indexOfMatch(text: string, pattern: RegExp | undefined, from: number): 
   return index < 0 ? -1 : from + index;
 }
 
-function sizeOf(text: string): string {
+function textSize(text: string): string {
   let lines = text.endsWith("\n") ? 0 : 1;
   for (let at = text.indexOf("\n"); at >= 0 && lines < 1_000_000; at = text.indexOf("\n", at + 1)) lines++;
   return `${lines === 1 ? "1 line" : `${lines.toLocaleString("en")} lines`}, ${bytesText(text.length)}`;

@@ -63,7 +63,7 @@ const others: Readonly<Record<string, string>> = {
 const maxLength = 24_000;
 
 /** The language of a name or of a path's ending; undefined for an unknown one. */
-export function languageOf(name: string | undefined): string | undefined {
+export function languageByName(name: string | undefined): string | undefined {
   if (name === undefined) return undefined;
   const base = name.slice(name.lastIndexOf("/") + 1).toLowerCase();
   const ending = base.slice(base.lastIndexOf(".") + 1).trim();

@@ -75,19 +75,19 @@ export interface VirtualListOptions {
   /** Pixels from the end within which the end stays in view. Items before the first one move nothing. */
   readonly endDistance?: number;
   estimate(index: number): number;
-  keyOf(index: number): string;
+  readKey(index: number): string;
 }
 
 export function useVirtualList(options: VirtualListOptions): VirtualList {
   const update = useUpdate();
   const made = useRef<Virtualizer<HTMLElement, Element> | undefined>(undefined);
-  const { count, scroller, margin = 0, overscan = 4, endDistance, estimate, keyOf } = options;
+  const { count, scroller, margin = 0, overscan = 4, endDistance, estimate, readKey } = options;
   const settings = {
     count,
     overscan,
     scrollMargin: margin,
     estimateSize: estimate,
-    getItemKey: keyOf,
+    getItemKey: readKey,
     getScrollElement: () => scroller.current,
     scrollToFn: elementScroll,
     observeElementRect,

@@ -57,7 +57,7 @@ function Message(props: MessageRowProps) {
       tabIndex={isFocused ? 0 : -1}
       aria-posinset={index + 1}
       aria-setsize={count}
-      aria-label={`${nameOf(row)}, ${timeText(row.time)}`}
+      aria-label={`${rowName(row)}, ${timeText(row.time)}`}
       onFocus={(event) => {
         if (event.target === event.currentTarget && !isFocused) state.set({ focusId: row.id });
       }}
@@ -68,7 +68,7 @@ function Message(props: MessageRowProps) {
   );
 }
 
-function nameOf(row: Row): string {
+function rowName(row: Row): string {
   switch (row.kind) {
     case "user":
       return row.message.name === undefined ? "User" : `User ${visibleText(row.message.name)}`;
@@ -108,7 +108,7 @@ function RowHead({ row, state, isInPanel }: RowHeadProps) {
   };
   return (
     <header class="row-head">
-      {!isNote && <h3>{nameOf(row)}</h3>}
+      {!isNote && <h3>{rowName(row)}</h3>}
       {row.kind === "assistant" && <AssistantFacts row={row} state={state} />}
       {row.updated && <span class="tag">updated later</span>}
       {row.label !== undefined && <span class="tag label">{visibleText(row.label)}</span>}
@@ -153,7 +153,7 @@ function RowHead({ row, state, isInPanel }: RowHeadProps) {
         ) : (
           <a
             class="time"
-            href={state.addressOf(row.id)}
+            href={state.addressByEntryId(row.id)}
             title={`Entry ${visibleText(row.id)}`}
             onClick={(event) => {
               if (event.ctrlKey || event.metaKey || event.shiftKey) return;

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { type OutlineLine, outlineLines } from "../model/outline.js";
-import { addressOf } from "./address.js";
+import { toAddress } from "./address.js";
 import { useAfterPaint, useViewer, useVirtualList } from "./hooks.js";
 import type { ViewerState } from "./viewer-state.js";
 
@@ -46,7 +46,7 @@ export function Outline() {
     scroller,
     overscan: 12,
     estimate: () => lineHeight,
-    keyOf: (index) => lines[index]?.id ?? String(index),
+    readKey: (index) => lines[index]?.id ?? String(index),
   });
   const places = useMemo(() => new Map(lines.map(({ id }, index) => [id, index])), [lines]);
   const current = currentLine(places, onPath, state);
@@ -113,7 +113,7 @@ function Line({ line, isCurrent, isOnPath, state }: LineProps) {
   return (
     <li>
       <a
-        href={addressOf({ entryId: id, session: session === models.main ? undefined : session })}
+        href={toAddress({ entryId: id, session: session === models.main ? undefined : session })}
         class={classes.join(" ")}
         style={{ paddingLeft: `${6 + indent * 12}px` }}
         {...(isCurrent && { "aria-current": "true", "data-current": "" })}

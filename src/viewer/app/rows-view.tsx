@@ -28,9 +28,9 @@ export function Rows({ scroller, margin, endDistance }: RowsProps) {
   // The list asks for all of them again after each measured row.
   const heights = useMemo(() => Uint16Array.from(rows, estimateHeight), [rows]);
   const estimate = useCallback((index: number) => heights[index] ?? 60, [heights]);
-  const keyOf = useCallback((index: number) => rows[index]?.id ?? "reply", [rows]);
+  const readKey = useCallback((index: number) => rows[index]?.id ?? "reply", [rows]);
   const list = useVirtualList({
-    ...{ count, scroller, margin: margin ?? 0, estimate, keyOf },
+    ...{ count, scroller, margin: margin ?? 0, estimate, readKey },
     ...(endDistance !== undefined && { endDistance }),
   });
   useSteadyPlace(scroller, margin);

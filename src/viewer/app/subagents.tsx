@@ -75,7 +75,7 @@ export function SubagentList({ costs }: SubagentListProps) {
 /** The way back from a subagent's conversation. */
 export function StartedBy() {
   const state = useViewer();
-  const start = state.models.startOf(state.view.session);
+  const start = state.models.startByKey(state.view.session);
   if (start === undefined) return null;
   return (
     <p class="subagent">

@@ -71,7 +71,7 @@ function Chart({ state, timeline }: TimelineProps) {
   const used = step * columns.length;
   const tokens = (count: number) => (count / maxContext) * contextHeight;
   const focused = points.findIndex(({ entryId }) => entryId === state.view.focusId);
-  const xOf = (point: number) => (point / points.length) * used;
+  const pointX = (point: number) => (point / points.length) * used;
   const go = (event: MouseEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
     const at = Math.floor(((event.clientX - box.left) / box.width) * (width / used) * points.length);
@@ -133,10 +133,10 @@ function Chart({ state, timeline }: TimelineProps) {
         );
       })}
       {compactions.map(({ entryId, point }) => (
-        <line key={entryId} class="compaction" x1={xOf(point)} x2={xOf(point)} y1="0" y2={height} />
+        <line key={entryId} class="compaction" x1={pointX(point)} x2={pointX(point)} y1="0" y2={height} />
       ))}
       {focused >= 0 && (
-        <line class="focus" x1={xOf(focused + 0.5)} x2={xOf(focused + 0.5)} y1="0" y2={height} />
+        <line class="focus" x1={pointX(focused + 0.5)} x2={pointX(focused + 0.5)} y1="0" y2={height} />
       )}
     </svg>
   );

@@ -4,9 +4,9 @@ import { conversationRows, type Row } from "../model/rows.js";
 import { searchPattern } from "../model/search.js";
 import type { SessionModel } from "../model/session-model.js";
 import type { SessionModels } from "../model/session-models.js";
-import { type Timeline, timelineOf } from "../model/timeline.js";
+import { rowTimeline, type Timeline } from "../model/timeline.js";
 import type { PageData, PageUpdate } from "../page-data.js";
-import { addressOf, readAddress } from "./address.js";
+import { readAddress, toAddress } from "./address.js";
 import type { ImageSource, PageSource } from "./page-source.js";
 import type { ViewState } from "./view-state.js";
 
@@ -127,7 +127,7 @@ export class ViewerState {
   get timeline(): Timeline {
     const { rows } = this;
     if (this.#timeline?.rows !== rows)
-      this.#timeline = { rows, timeline: timelineOf(rows, this.data.prices) };
+      this.#timeline = { rows, timeline: rowTimeline(rows, this.data.prices) };
     return this.#timeline.timeline;
   }
 
@@ -196,7 +196,7 @@ export class ViewerState {
 
   /** Goes to the call that started the session. */
   goStart(): void {
-    const start = this.models.startOf(this.#view.session);
+    const start = this.models.startByKey(this.#view.session);
     if (start === undefined) return;
     const { session, entryId } = start;
     if (entryId === undefined) this.goSession(session);
@@ -270,16 +270,16 @@ export class ViewerState {
 
   #writeAddress(entryId: string, how: "push" | "replace" | "keep"): void {
     if (how === "keep" || this.isEmbedded) return;
-    const address = this.addressOf(entryId);
+    const address = this.addressByEntryId(entryId);
     if (address === location.hash) return;
     if (how === "push") history.pushState(null, "", address);
     else history.replaceState(null, "", address);
   }
 
   /** The address of an entry on the branch that is shown. */
-  addressOf(entryId: string): string {
+  addressByEntryId(entryId: string): string {
     const { session, leafId } = this.#view;
-    return addressOf({
+    return toAddress({
       entryId,
       session: session === this.models.main ? undefined : session,
       leafId: leafId === this.model.leafId ? undefined : (leafId ?? undefined),

@@ -16,7 +16,7 @@ const maxLines = 4000;
 
 /** Compares two texts by lines. */
 export function changedLines(before: string, after: string): readonly DiffLine[] {
-  const [old, now] = [linesOf(before), linesOf(after)];
+  const [old, now] = [textLines(before), textLines(after)];
   const parts =
     old.length + now.length > maxLines ? undefined : diffArrays([...old], [...now], { timeout: compareMs });
   if (parts === undefined) return sideBySide(old, now);
@@ -68,7 +68,7 @@ function sideBySide(removed: readonly string[], added: readonly string[]): reado
   });
 }
 
-function linesOf(text: string): readonly string[] {
+function textLines(text: string): readonly string[] {
   if (text === "") return [];
   return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n");
 }

@@ -42,7 +42,7 @@ export function outlineLines(model: SessionModel, detail: "short" | "long"): rea
     const id = table.id(row);
     const entry = model.entry(id);
     if (entry === undefined) continue;
-    const kind = kindOf(entry);
+    const kind = entryKind(entry);
     const label = tree.label(id);
     const isLeaf = id === leafId;
     const isNotable = kind !== "other" && kind !== "assistant";
@@ -87,7 +87,7 @@ function* walkBranches(
   }
 }
 
-function kindOf(entry: PageEntry): OutlineLine["kind"] {
+function entryKind(entry: PageEntry): OutlineLine["kind"] {
   if (entry.type === "compaction") return "compaction";
   if (entry.type === "branch_summary") return "branchSummary";
   if (subagentLink(entry) !== undefined) return "subagent";

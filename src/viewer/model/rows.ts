@@ -11,7 +11,7 @@ import type {
 } from "../../content/index.js";
 import { toolPairs } from "../../content/index.js";
 import { type SessionEntry, toolStarted, type UnknownEntry } from "../../session/index.js";
-import { applyUpdates, noRow, updatesOf } from "../../session/internal.js";
+import { applyUpdates, entryUpdates, noRow } from "../../session/internal.js";
 import type { PageEntry } from "../page-data.js";
 import { type SessionModel, subagentType } from "./session-model.js";
 
@@ -70,12 +70,12 @@ const hiddenTypes: ReadonlySet<string> = new Set(["message_update", "part_update
 export function conversationRows(model: SessionModel, leafId: string | null): readonly Row[] {
   const { tree } = model;
   const path = model.pathIds(leafId).flatMap((id) => model.entry(id) ?? []);
-  const updates = updatesOf(path);
+  const updates = entryUpdates(path);
   const entries = path.map((entry) => applyUpdates(entry, updates) ?? entry);
   const paired = pairCalls(model, entries);
   let pending: RowBranches | undefined;
   return entries.flatMap((entry, at) => {
-    const content = contentOf(entry, paired);
+    const content = entryContent(entry, paired);
     pending = branchesAt(model, entry.id) ?? pending;
     if (content === undefined) return [];
     // A note does not begin a branch for readers: the message after it does.
@@ -127,7 +127,7 @@ function pairCalls(model: SessionModel, entries: readonly PageEntry[]): PairedCa
         : result.isError
           ? "failed"
           : "done";
-    const started = model.startOf(call.id) ?? Date.parse(asker.timestamp);
+    const started = model.startByToolCallId(call.id) ?? Date.parse(asker.timestamp);
     const durationMs = answer === undefined ? Number.NaN : Date.parse(answer.timestamp) - started;
     const row: RowCall = {
       ...{ call, state },
@@ -144,7 +144,7 @@ function pairCalls(model: SessionModel, entries: readonly PageEntry[]): PairedCa
   return { calls, shown };
 }
 
-function contentOf(entry: PageEntry, { calls, shown }: PairedCalls): RowContent | undefined {
+function entryContent(entry: PageEntry, { calls, shown }: PairedCalls): RowContent | undefined {
   if (entry.type === "unknown") return { kind: "unknown", entry };
   if (entry.type === "compaction") return { kind: "compaction", entry };
   if (entry.type === "branch_summary") return { kind: "branchSummary", entry };

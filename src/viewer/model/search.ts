@@ -13,7 +13,7 @@ const foreign: ReadonlySet<string> = new Set(["arguments", "details", "data"]);
 const maxDepth = 60;
 
 /** The texts of an entry, in the order in which it holds them. Iterative: JSON may be deep. */
-export function* textsOf(entry: PageEntry): Generator<string, void, undefined> {
+export function* entryTexts(entry: PageEntry): Generator<string, void, undefined> {
   if (entry.type === "unknown") {
     yield entry.raw;
     return;
@@ -46,7 +46,7 @@ interface Part {
 
 /** Whether a text of the entry contains the words, in any case. */
 function entryContains(entry: PageEntry, wanted: RegExp): boolean {
-  for (const text of textsOf(entry)) if (wanted.test(text)) return true;
+  for (const text of entryTexts(entry)) if (wanted.test(text)) return true;
   return false;
 }
 

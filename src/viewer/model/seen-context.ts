@@ -46,7 +46,7 @@ export function seenContext(model: SessionModel, entryId: string): SeenContext {
   const leafId = isReply ? model.parentId(entryId) : entryId;
   const context = buildSessionContext(model, leafId);
   const path = model.pathIds(leafId);
-  const by = changesOf(model, path);
+  const by = modelChanges(model, path);
   const pins = new Set(context.pins);
   const items = context.items.map(({ entryId, origin, message, edited }): SeenItem => {
     const editedBy = edited === true ? (by.edits.get(entryId) ?? entryId) : undefined;
@@ -68,7 +68,7 @@ export function seenContext(model: SessionModel, entryId: string): SeenContext {
 }
 
 /** The last edit and the last pin of each entry on a path. */
-function changesOf(model: SessionModel, path: readonly string[]) {
+function modelChanges(model: SessionModel, path: readonly string[]) {
   const [edits, pins] = [new Map<string, string>(), new Map<string, string>()];
   for (const id of path) {
     const entry = model.entry(id);

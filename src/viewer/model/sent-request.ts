@@ -94,7 +94,7 @@ export async function sentRequest(
 ): Promise<SentRequest> {
   const context = withImages(seen, images);
   const projection = await project(context, sentTargets[target].make(model), {
-    blobs: { get: async (ref) => bytesOf(images.get(ref)) },
+    blobs: { get: async (ref) => imageBytes(images.get(ref)) },
   });
   const body = toBody(projection, { model });
   const leftOut = new Set(images.leftOut.map(({ key }) => key));
@@ -151,7 +151,7 @@ function keysIn({ items }: SeenContext): readonly string[] {
   });
 }
 
-function bytesOf(image: PageImage | undefined): Uint8Array | undefined {
+function imageBytes(image: PageImage | undefined): Uint8Array | undefined {
   return image === undefined ? undefined : decodeBase64(image.base64);
 }
 

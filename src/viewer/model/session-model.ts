@@ -3,7 +3,7 @@
 import { isRecord } from "../../core/shape.js";
 import { type ModelPrice, type SessionCost, sessionCost } from "../../providers/cost/index.js";
 import { type ContextSource, type SessionInfoFields, SessionTree, toolStarted } from "../../session/index.js";
-import { type EntryTable, entryTableOf, noRow } from "../../session/internal.js";
+import { type EntryTable, noRow, treeRows } from "../../session/internal.js";
 import type { PageEntry, PageSession } from "../page-data.js";
 import { firstLine, promptText, visibleText } from "./text.js";
 
@@ -87,7 +87,7 @@ export class SessionModel implements ContextSource {
 
   /** The columns of the tree: walks over them make no objects. */
   get table(): EntryTable {
-    return entryTableOf(this.#tree);
+    return treeRows(this.#tree);
   }
 
   get leafId(): string | null {
@@ -124,7 +124,7 @@ export class SessionModel implements ContextSource {
   }
 
   /** The time at which a tool call started, if the session records it. */
-  startOf(toolCallId: string): number | undefined {
+  startByToolCallId(toolCallId: string): number | undefined {
     this.#started ??= new Map(
       this.#entries.flatMap((entry) => {
         const call = entry.type === "custom" ? toolStarted.read(entry) : undefined;
@@ -141,7 +141,7 @@ export class SessionModel implements ContextSource {
   }
 
   get facts(): SessionFacts {
-    this.#facts ??= factsOf(this.#entries);
+    this.#facts ??= entryFacts(this.#entries);
     return this.#facts;
   }
 
@@ -211,7 +211,7 @@ function conversationBranches(table: EntryTable): Uint8Array {
 
 const maxTitleLength = 120;
 
-function factsOf(entries: readonly PageEntry[]): SessionFacts {
+function entryFacts(entries: readonly PageEntry[]): SessionFacts {
   let info: SessionInfoFields = {};
   let prompt: string | undefined;
   const models = new Set<string>();

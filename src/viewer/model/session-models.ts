@@ -34,12 +34,12 @@ export class SessionModels {
   constructor(
     sessions: readonly PageSession[],
     /** The entries of a session by its number. Called at most once for each. */
-    entriesOf: (index: number) => Iterable<PageEntry>,
+    readEntries: (index: number) => Iterable<PageEntry>,
     prices?: readonly ModelPrice[],
   ) {
     this.#prices = prices;
     sessions.forEach((data, index) => {
-      this.#places.set(data.key, { data, read: () => entriesOf(index) });
+      this.#places.set(data.key, { data, read: () => readEntries(index) });
     });
     if (sessions.length === 0) this.#places.set("", { data: emptySession, read: () => [] });
   }
@@ -99,7 +99,7 @@ export class SessionModels {
   }
 
   /** The place that started a session; undefined for that of the page. */
-  startOf(key: string): StartPlace | undefined {
+  startByKey(key: string): StartPlace | undefined {
     if (key === this.main || !this.has(key)) return undefined;
     const named = this.#places.get(key)?.data.header?.parentSession;
     const parents = named !== undefined && named !== key && this.has(named) ? [named] : this.keys;

@@ -1,7 +1,7 @@
 /** The timeline of a branch: tokens in context, costs, compactions and errors by turn of the model. */
 
 import type { AssistantMessage, Usage } from "../../content/index.js";
-import { costOf, type ModelPrice } from "../../providers/cost/index.js";
+import { type ModelPrice, usageCost } from "../../providers/cost/index.js";
 import type { Row } from "./rows.js";
 
 /** One reply of a model. */
@@ -39,7 +39,7 @@ export interface Timeline {
 }
 
 /** The timeline of a conversation's rows. */
-export function timelineOf(rows: readonly Row[], prices?: readonly ModelPrice[]): Timeline {
+export function rowTimeline(rows: readonly Row[], prices?: readonly ModelPrice[]): Timeline {
   const points: TimelinePoint[] = [];
   const compactions: TimelineCompaction[] = [];
   rows.forEach((row, at) => {
@@ -84,7 +84,7 @@ export function costOfReply(message: AssistantMessage, prices?: readonly ModelPr
   if (usage === undefined) return undefined;
   const recorded = usage.cost?.total;
   if (prices === undefined && recorded !== undefined && recorded > 0) return recorded;
-  const priced = costOf(usage, message, prices === undefined ? {} : { prices });
+  const priced = usageCost(usage, message, prices === undefined ? {} : { prices });
   return priced?.total ?? (recorded !== undefined && recorded > 0 ? recorded : undefined);
 }
 

@@ -36,17 +36,17 @@ export interface FileChange {
 export function toolView(call: ToolCall, result?: ToolResultMessage): ToolView {
   const args: Readonly<Record<string, unknown>> = isRecord(call.arguments) ? call.arguments : {};
   const path = textIn(args, "path", "file_path", "filePath", "notebook_path", "filename", "file") ?? "";
-  const patch = patchOf(call, args, result);
+  const patch = callPatch(call, args, result);
   if (patch !== undefined) {
     const [first, ...others] = patch.map((file) => file.path);
     const summary =
       first === undefined ? path : others.length === 0 ? first : `${first} and ${others.length} more`;
     return { summary: firstLine(summary), body: { kind: "changes", files: patch } };
   }
-  const edits = editsOf(args);
+  const edits = readEdits(args);
   if (edits !== undefined)
     return { summary: firstLine(path), body: { kind: "changes", files: [fileChange(path, edits)] } };
-  const command = commandOf(args);
+  const command = readCommand(args);
   if (command !== undefined) return { summary: firstLine(command), body: { kind: "command", command } };
   const text = textIn(args, "content", "contents", "file_text", "new_source");
   if (path !== "" && text !== undefined)
@@ -85,7 +85,7 @@ interface Edit {
   readonly after: string;
 }
 
-function editsOf(args: Readonly<Record<string, unknown>>): readonly Edit[] | undefined {
+function readEdits(args: Readonly<Record<string, unknown>>): readonly Edit[] | undefined {
   const list = Array.isArray(args.edits) ? args.edits : [args];
   const edits = list.flatMap((value: unknown) => {
     if (!isRecord(value)) return [];
@@ -96,7 +96,7 @@ function editsOf(args: Readonly<Record<string, unknown>>): readonly Edit[] | und
   return edits.length === 0 ? undefined : edits;
 }
 
-function patchOf(
+function callPatch(
   call: ToolCall,
   args: Readonly<Record<string, unknown>>,
   result: ToolResultMessage | undefined,
@@ -110,7 +110,7 @@ function patchOf(
     if (typeof text === "string" && text.includes("*** Begin Patch")) return applyPatchFiles(text);
   }
   if (given !== undefined && /^(---|\+\+\+|@@) /m.test(given)) return unifiedFiles(given);
-  if (!isRecord(result?.details) || editsOf(args) !== undefined) return undefined;
+  if (!isRecord(result?.details) || readEdits(args) !== undefined) return undefined;
   const diff = textIn(result.details, "patch", "unifiedDiff");
   return diff === undefined ? undefined : unifiedFiles(diff);
 }
@@ -144,7 +144,7 @@ function unifiedFiles(text: string): readonly FileChange[] | undefined {
   }
 }
 
-function commandOf(args: Readonly<Record<string, unknown>>): string | undefined {
+function readCommand(args: Readonly<Record<string, unknown>>): string | undefined {
   const { command = args.cmd ?? args.script } = args;
   if (typeof command === "string") return command;
   const isWords = Array.isArray(command) && command.every((word) => typeof word === "string");

@@ -4,7 +4,7 @@
  */
 import type { AssistantContent, ContentPart, ToolSet, UIDataTypes, UIMessagePart, UITools } from "ai";
 import {
-  contextOf,
+  contextFrom,
   type Loss,
   memoryBlobStore,
   memorySessionStore,
@@ -201,7 +201,7 @@ describe("parts of a reply", () => {
     ]);
     for (const target of [aiSdkMessages({ model: identity }), foreign]) {
       const { value, losses } = await project(
-        contextOf([userMessage("?"), reply, userMessage("!")]),
+        contextFrom([userMessage("?"), reply, userMessage("!")]),
         target as typeof foreign,
       );
       expect(JSON.stringify(value)).toContain("zebra");

@@ -2,7 +2,7 @@ import type { UIMessage } from "ai";
 import fc from "fast-check";
 import {
   assistantMessage,
-  contextOf,
+  contextFrom,
   type EntryDraft,
   type Message,
   memoryBlobStore,
@@ -74,7 +74,7 @@ describe("fromUIMessages and toUIMessages", () => {
       fc.asyncProperty(storable, async (messages) => {
         const drafts = await fromUIMessages(messages, { blobs, mismatch: "file" });
         for (const target of targets) {
-          const { value } = await project(contextOf(messagesOf(drafts)), target as never, { blobs });
+          const { value } = await project(contextFrom(messagesOf(drafts)), target as never, { blobs });
           expect(value).toBeTruthy();
         }
       }),

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isName } from "../../../src/core/ids.js";
-import { isHashedName, joinedName, keyOfName, nameOf } from "../../../src/frameworks/shared/names.js";
+import { isHashedName, joinedName, keyOfName, nameByKey } from "../../../src/frameworks/shared/names.js";
 import { text } from "../../arbitraries/values.js";
 
 /** Keys as frameworks have them, and keys that look like names. */
@@ -24,13 +24,13 @@ const key = fc.oneof(
   ),
   fc.string({ unit: fc.constantFrom(..."abAB01._-%xk"), maxLength: 6 }),
   fc.string({ unit: fc.constantFrom(..."aA."), minLength: 95, maxLength: 125 }),
-  text.map(nameOf),
+  text.map(nameByKey),
 );
 
 it("gives names that are safe in file names, also if case is ignored", () => {
   fc.assert(
     fc.property(key, (any) => {
-      const name = nameOf(any);
+      const name = nameByKey(any);
       expect(isName(name)).toBe(true);
       expect(name).toBe(name.toLowerCase());
       expect(name.length).toBeLessThanOrEqual(120);
@@ -43,7 +43,7 @@ it("gives three thousand keys three thousand names, and the keys back", () => {
   const keys = new Set(fc.sample(key, { numRuns: 3000, seed: 19 }));
   const names = new Map<string, string>();
   for (const each of keys) {
-    const name = nameOf(each);
+    const name = nameByKey(each);
     expect(names.get(name)).toBeUndefined();
     names.set(name, each);
     expect(keyOfName(name)).toBe(isHashedName(name) ? undefined : each);
@@ -61,20 +61,20 @@ it.each([
   ["x.y", "x.x.y"],
   ["user/1", "x.user_2f1"],
 ])("the name of %s is %s", (from, name) => {
-  expect(nameOf(from)).toBe(name);
+  expect(nameByKey(from)).toBe(name);
 });
 
 it("hashes long, empty and ill-formed keys, and keys together", () => {
   const hashed = ["", "\ud800", "\ud801", "Ä".repeat(60), JSON.stringify("\ud800"), '"\\ud800"'];
   const names = [
-    ...hashed.map(nameOf),
+    ...hashed.map(nameByKey),
     joinedName(""),
     joinedName("", ""),
     joinedName("a", "b"),
     joinedName("ab"),
   ];
   expect(new Set(names).size).toBe(new Set(hashed).size + 4);
-  for (const each of ["", "\ud800", "Ä".repeat(60)]) expect(isHashedName(nameOf(each))).toBe(true);
+  for (const each of ["", "\ud800", "Ä".repeat(60)]) expect(isHashedName(nameByKey(each))).toBe(true);
 });
 
 it.each(["x.", "x._4", "x._zz", "x.a", "x._41_", "K.A", "Upper", "a_b", "x._c3", "k.00"])(

@@ -28,7 +28,7 @@ const chatsOf = (run: AgentRun) =>
 const inHome = (files: readonly { readonly path: string; readonly bytes: Uint8Array }[]) =>
   files.map(({ path, bytes }) => ({ path: `.gemini/${path}`, bytes }));
 
-const contextOf = ({ header, entries, leafId }: ExportableSession | ImportedSession) => {
+const contextFrom = ({ header, entries, leafId }: ExportableSession | ImportedSession) => {
   const known = entries as ImportedSession["entries"];
   const text = [JSON.stringify(header), ...known.map((entry) => encodeEntry(entry))].join("\n");
   return buildSessionContext(parseSession(`${text}\n`), leafId);
@@ -83,7 +83,7 @@ for (const [name, session] of Object.entries({
     expect(listed).toContain(resume.at(-1));
     const request = requestOf(result);
     keepSample("gemini", `requests/${name.replaceAll(" ", "-")}-${version}.json`, comparable(request));
-    const expected = comparable(await projectionOf(contextOf(session), { blobs: noBlobs, last: "go on" }));
+    const expected = comparable(await projectionOf(contextFrom(session), { blobs: noBlobs, last: "go on" }));
     const order = session === interleaved ? byKind : (rows: Rows) => rows;
     expect(order(comparable(request))).toEqual(order(isOld ? inWords(expected) : expected));
     return isOld && session === rich ? "images of the user became words" : undefined;
@@ -124,13 +124,13 @@ judge("gemini", "sends what an import of its own run has", async ({ version, run
   expect(second.results[0]?.code, second.results[0]?.stderr).toBe(0);
   const request = requestOf(second);
   keepSample("gemini", `requests/own-run-${version}.json`, comparable(request));
-  const ours = comparable(await projectionOf(contextOf(imported), { blobs, last: "go on" }));
+  const ours = comparable(await projectionOf(contextFrom(imported), { blobs, last: "go on" }));
   expect(onceOf(comparable(request))).toEqual(onceOf(ours));
 
   // The session goes on in this library, from before the last reply, and back.
   const { entries } = imported;
-  const { length } = contextOf(imported).items;
-  const leaf = contextOf(imported).items[length - 2]?.entryId ?? null;
+  const { length } = contextFrom(imported).items;
+  const leaf = contextFrom(imported).items[length - 2]?.entryId ?? null;
   const more = {
     ...said("something else"),
     id: "more0001",
@@ -145,6 +145,6 @@ judge("gemini", "sends what an import of its own run has", async ({ version, run
     files: inHome(isOld ? back.files.map(asJson) : back.files),
     commands: [{ args: [...options, "--resume", imported.header.id, "-p", "go on"] }],
   });
-  const expected = comparable(await projectionOf(contextOf(changed), { blobs, last: "go on" }));
+  const expected = comparable(await projectionOf(contextFrom(changed), { blobs, last: "go on" }));
   expect(onceOf(comparable(requestOf(third)))).toEqual(onceOf(expected));
 });

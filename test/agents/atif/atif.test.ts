@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { buildSessionContext, memoryBlobStore, memorySessionStore, messageText, parseSession } from "sessile";
 import { type AtifContent, type AtifTrajectory, toAtif } from "sessile/atif";
 import { ingest } from "sessile/attachments";
-import { costOf } from "sessile/cost";
+import { usageCost } from "sessile/cost";
 import type { ExportableSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { rounds } from "../../support/rounds.js";
@@ -109,7 +109,7 @@ describe("a trajectory", () => {
       replied([words("unknown")], { provider: "acme", model: "m" }),
     ]);
     const { trajectory } = await toAtif(source);
-    const published = costOf({ input: 60, output: 25, cacheRead: 40, cacheWrite: 0 }, google)?.total ?? 0;
+    const published = usageCost({ input: 60, output: 25, cacheRead: 40, cacheWrite: 0 }, google)?.total ?? 0;
     expect(published).toBeGreaterThan(0);
     expect(trajectory.steps.map(({ metrics }) => metrics?.cost_usd)).toEqual([published, 2, undefined]);
     expect(trajectory.steps[1]?.metrics).toMatchObject({

@@ -1,15 +1,15 @@
 /** The lines of the conversation that a transcript ends in, after compactions and beside a team. */
 
 import { describe, expect, it } from "vitest";
-import { chainOf } from "../../../src/agents/claude-code/chain.js";
-import { type Line, lineOf } from "../../../src/agents/claude-code/lines.js";
-import { transcriptOf } from "../../../src/agents/claude-code/links.js";
+import { transcriptChain } from "../../../src/agents/claude-code/chain.js";
+import { type Line, recordLine } from "../../../src/agents/claude-code/lines.js";
+import { linkedTranscript } from "../../../src/agents/claude-code/links.js";
 import { call, type Fields, line, read, reply, result, shown, text, user } from "./transcript.js";
 
 /** The uuids of the chain. */
 function chain(...lines: readonly Fields[]): string {
-  const nodes = lines.map((value, at) => lineOf({ value } as never, at) as Line);
-  return chainOf(transcriptOf(nodes, false))
+  const nodes = lines.map((value, at) => recordLine({ value } as never, at) as Line);
+  return transcriptChain(linkedTranscript(nodes, false))
     .map(({ uuid }) => uuid)
     .join(" ");
 }

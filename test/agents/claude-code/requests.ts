@@ -18,7 +18,7 @@ export async function projected(
   source: Promise<Context> | Pick<ImportedSession, "header" | "entries" | "leafId">,
   blobs: BlobStore,
 ): Promise<readonly ReducedMessage[]> {
-  const context = "entries" in source ? contextOf(source) : await source;
+  const context = "entries" in source ? contextFrom(source) : await source;
   const { model } = context;
   const replay = () => "full" as const;
   const isOwn = model?.provider === "anthropic";
@@ -27,7 +27,7 @@ export async function projected(
   return reduced(value);
 }
 
-function contextOf({
+function contextFrom({
   header,
   entries,
   leafId,

@@ -13,7 +13,7 @@ import {
 import { claudeCode } from "sessile/claude-code";
 import { type ExportOptions, exportSession, type ImportedSession, importSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";
-import { stepsOf, type WriteStep } from "../../../src/agents/shared/write-steps.js";
+import { type WriteStep, writeSteps } from "../../../src/agents/shared/write-steps.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { sessionOf } from "../../arbitraries/entries.js";
 import { rounds } from "../../support/rounds.js";
@@ -606,7 +606,7 @@ function stepsAt({
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
   const path: SessionEntry[] = [];
   for (let at = byId.get(leafId ?? ""); at !== undefined; at = byId.get(at.parentId ?? "")) path.unshift(at);
-  return all(stepsOf({ ...sourceEntries(path), find: () => undefined } as never));
+  return all(writeSteps({ ...sourceEntries(path), find: () => undefined } as never));
 }
 
 it("shows a reader of its files the conversation that was written, for any session", async () => {
@@ -617,7 +617,7 @@ it("shows a reader of its files the conversation that was written, for any sessi
       const spy = {
         ...claudeCode,
         write: async (source: Parameters<typeof claudeCode.write>[0]) => {
-          steps.push(await all(stepsOf({ ...source, find: () => undefined })));
+          steps.push(await all(writeSteps({ ...source, find: () => undefined })));
           return claudeCode.write(source);
         },
       };

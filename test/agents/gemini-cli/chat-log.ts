@@ -65,14 +65,14 @@ export async function read(
 }
 
 /** The context at the leaf of an import. */
-export function contextOf({ header: head, entries, leafId }: ImportedSession) {
+export function contextFrom({ header: head, entries, leafId }: ImportedSession) {
   const text = [JSON.stringify(head), ...entries.map((entry) => encodeEntry(entry))].join("\n");
   return buildSessionContext(parseSession(`${text}\n`), leafId);
 }
 
 /** The context as short rows: role and text, or calls. */
 export function rowsOf(imported: ImportedSession): readonly string[] {
-  return contextOf(imported).items.map(({ message }) => {
+  return contextFrom(imported).items.map(({ message }) => {
     if (message.role === "compactionSummary") return `summary: ${message.summary}`;
     if (message.role === "branchSummary" || message.role === "bashExecution") return message.role;
     const blocks =

@@ -5,7 +5,7 @@ import {
   call,
   chatId,
   chatPath,
-  contextOf,
+  contextFrom,
   header,
   lines,
   pixel,
@@ -46,7 +46,7 @@ describe("the log of a chat", () => {
       "result c2: no",
       "assistant: Done.",
     ]);
-    const messages = contextOf(imported).items.map(({ message }) => message);
+    const messages = contextFrom(imported).items.map(({ message }) => message);
     expect(messages[1]).toMatchObject({
       provider: "google",
       model: "gemini-2.5-pro",
@@ -100,7 +100,9 @@ describe("the log of a chat", () => {
       "result c2: second, image",
       "user: and?",
     ]);
-    expect(contextOf(imported).items[2]?.message).toMatchObject({ content: [{ thoughtSignature: "U0lH" }] });
+    expect(contextFrom(imported).items[2]?.message).toMatchObject({
+      content: [{ thoughtSignature: "U0lH" }],
+    });
     expect(imported.report.findings.map(({ code }) => code)).toEqual(["orphanResult"]);
   });
 
@@ -158,7 +160,7 @@ describe("the log of a chat", () => {
         "result c1: first",
         "result c2: second",
       ]);
-      const [, assistant, result] = contextOf(imported).items;
+      const [, assistant, result] = contextFrom(imported).items;
       expect(result?.message).toMatchObject({ details: { resultDisplay: "shown" } });
       expect(assistant?.message).toMatchObject({
         usage: { totalTokens: 125 },
@@ -199,7 +201,7 @@ describe("the log of a chat", () => {
       call("c2", [{ text: "other" }], { name: "t", args: 7 }),
     ];
     const imported = await read([header(), user("u1", "go"), reply("g1", parts, { tokens, toolCalls })]);
-    const [, assistant, one, two] = contextOf(imported).items.map(({ message }) => message);
+    const [, assistant, one, two] = contextFrom(imported).items.map(({ message }) => message);
     expect(assistant).toMatchObject({
       content: [
         { type: "opaque", data: parts[0] },

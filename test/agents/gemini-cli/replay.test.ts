@@ -10,7 +10,7 @@ import { gemini } from "sessile/gemini-cli";
 import { exportSession, type ImportedSession, importSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { root } from "../../../scripts/entries.mjs";
-import { contextOf } from "./chat-log.js";
+import { contextFrom } from "./chat-log.js";
 import { asWritten, byKind, comparable, inWords, onceOf, projectionOf } from "./requests.js";
 import { compacted, interleaved, noBlobs, rich } from "./written-session.js";
 
@@ -30,7 +30,7 @@ describe.each(versions)("the request that Gemini CLI %s sent", (version) => {
       .map((full) => ({ path: full.slice(home.length + 1), bytes: new Uint8Array(readFileSync(full)) }));
     const blobs = memoryBlobStore();
     const imported = await importSession(files, { from: gemini, blobs });
-    const ours = comparable(await projectionOf(contextOf(imported), { blobs, last: "go on" }));
+    const ours = comparable(await projectionOf(contextFrom(imported), { blobs, last: "go on" }));
     expect(onceOf(ours)).toEqual(onceOf(recorded(`own-run-${version}`)));
     const exported = await exportSession(imported, { to: gemini, blobs });
     expect(exported.files).toEqual(files);
@@ -42,7 +42,7 @@ describe.each(versions)("the request that Gemini CLI %s sent", (version) => {
     "a-written-reply-with-a-text-between-calls": interleaved,
   })) {
     it(`after it resumed ${name.replaceAll("-", " ")} is the projection of the session`, async () => {
-      const context = contextOf(session as ImportedSession);
+      const context = contextFrom(session as ImportedSession);
       const expected = comparable(await projectionOf(context, { blobs: noBlobs, last: "go on" }));
       const order = session === interleaved ? byKind : (rows: readonly unknown[]) => rows;
       expect(order(recorded(`${name}-${version}`))).toEqual(order(isOld ? inWords(expected) : expected));

@@ -4,7 +4,7 @@ import { type BlobStore, type Context, project } from "sessile";
 import { geminiContents } from "sessile/gemini";
 import type { ImportedSession } from "sessile/interop";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";
-import { contextOf } from "./chat-log.js";
+import { contextFrom } from "./chat-log.js";
 
 /** What differs between the requests of the agent and those of this library, and is no content. */
 export interface Differences {
@@ -87,7 +87,7 @@ export async function projectionOfImport(
   imported: ImportedSession,
   options: { readonly blobs: Pick<BlobStore, "get">; readonly last?: string },
 ): Promise<unknown> {
-  return projectionOf(contextOf(imported), options);
+  return projectionOf(contextFrom(imported), options);
 }
 
 export type Rows = readonly unknown[];

@@ -7,7 +7,7 @@ import { rounds } from "../../support/rounds.js";
 import {
   call,
   chatPath,
-  contextOf,
+  contextFrom,
   header,
   lines,
   pixel,
@@ -358,7 +358,7 @@ describe("a written chat", () => {
         const source = chain(turns.flat());
         const { imported, report } = await there(source);
         expect(report.findings).toEqual([]);
-        const shown = ({ items }: ReturnType<typeof contextOf>) =>
+        const shown = ({ items }: ReturnType<typeof contextFrom>) =>
           items.map(({ entryId, message }) => ({
             entryId,
             role: message.role,
@@ -366,7 +366,7 @@ describe("a written chat", () => {
               ? { content: blocksIn(message.content) }
               : { text: messageText(message) }),
           }));
-        expect(shown(contextOf(imported))).toEqual(shown(contextOf(source as ImportedSession)));
+        expect(shown(contextFrom(imported))).toEqual(shown(contextFrom(source as ImportedSession)));
       }),
       { numRuns: rounds(30, 1500) },
     );
@@ -428,7 +428,7 @@ describe("a chat that goes on", () => {
       [0, "u1"],
     ] as const) {
       const { tail, again, changed } = await goOn(talk, (imported) => {
-        const parent = contextOf(imported).items[length - 1]?.entryId ?? null;
+        const parent = contextFrom(imported).items[length - 1]?.entryId ?? null;
         return { entries: [...imported.entries, more(parent)], leafId: "more0001" };
       });
       expect(tail?.[0]).toEqual({ $rewindTo: target });
@@ -438,7 +438,7 @@ describe("a chat that goes on", () => {
 
   it("is written anew if the format cannot say the change", async () => {
     const behindCall = await goOn(talk, (imported) => {
-      const parent = contextOf(imported).items[1]?.entryId ?? null;
+      const parent = contextFrom(imported).items[1]?.entryId ?? null;
       return { entries: [...imported.entries, more(parent)], leafId: "more0001" };
     });
     expect(behindCall.tail).toBe(undefined);
@@ -487,7 +487,7 @@ describe("a chat that goes on", () => {
       const { entries, leafId } = imported;
       const timestamp = "2026-11-22T12:00:00.000Z";
       const result = { ...resulted("c9", [words("late")]), id: "late0001", parentId: leafId, timestamp };
-      const kept = contextOf(imported).items.slice(-1);
+      const kept = contextFrom(imported).items.slice(-1);
       const compaction = {
         type: "compaction",
         id: "comp0001",

@@ -24,16 +24,16 @@ describe.each(Object.entries(layouts))("the layout %s", (_, [layout, algorithms]
         fc.option(fc.constantFrom("image/png", "text/plain", "a/b"), { nil: undefined }),
         (blob, type) => {
           const name = layout.nameFor(blob, type);
-          expect(layout.namesOf(blob)).toContain(name);
-          expect(layout.refAt(layout.folderOf(blob), name)).toBe(blob);
-          expect(join(layout.folderOf(blob), name).startsWith("blobs")).toBe(true);
+          expect(layout.namesByRef(blob)).toContain(name);
+          expect(layout.refAt(layout.folderByRef(blob), name)).toBe(blob);
+          expect(join(layout.folderByRef(blob), name).startsWith("blobs")).toBe(true);
         },
       ),
     );
   });
 
   test("takes no other file for a blob", () => {
-    const folder = layout.folderOf(`${algorithms[0]}:${"ab".repeat(32)}` as BlobRef);
+    const folder = layout.folderByRef(`${algorithms[0]}:${"ab".repeat(32)}` as BlobRef);
     for (const name of [
       "",
       ".",
@@ -49,7 +49,7 @@ describe.each(Object.entries(layouts))("the layout %s", (_, [layout, algorithms]
 });
 
 test("a flat layout has no name for a blob of the other algorithm", () => {
-  expect(flat("sha256").namesOf(`blake3:${"0".repeat(64)}`)).toEqual([]);
+  expect(flat("sha256").namesByRef(`blake3:${"0".repeat(64)}`)).toEqual([]);
 });
 
 test("partitions whose names differ have directories that differ, whatever the case", () => {

@@ -3,7 +3,7 @@ import {
   assistantMessage,
   type ContextItem,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   type Message,
   memorySessionStore,
   project,
@@ -22,7 +22,7 @@ import { type Act, naiveLedger } from "./naive.js";
 const [hashA = "", hashB = ""] = hashes;
 const options = { cwd, tools: actTools };
 const itemsOf = (all: readonly Act[], spell?: (path: string) => string): ContextItem[] => [
-  ...contextOf(messagesOf(all, spell)).items,
+  ...contextFrom(messagesOf(all, spell)).items,
 ];
 const ledgerOf = (all: readonly Act[]) => fileLedger({ items: itemsOf(all) }, options);
 
@@ -35,7 +35,7 @@ describe("tools of other agents", () => {
   const touched = (name: string, args: unknown, tools = {}) => {
     const call = { type: "toolCall", id: "c", name, arguments: args } as const;
     const messages = [assistantMessage({ provider: "p", model: "m" }, call), toolResult(call, "done")];
-    const { files } = fileLedger(contextOf(messages), { cwd: "/w", tools });
+    const { files } = fileLedger(contextFrom(messages), { cwd: "/w", tools });
     return files.map(({ path, operations }) => `${path} ${operations.join()}`);
   };
   const heredoc = `apply_patch <<'EOF'\n${patch}\nEOF`;
@@ -178,8 +178,9 @@ describe("a ledger", () => {
 
   test("counts a retained call that had no result yet, as what became of it says", () => {
     const call = { type: "toolCall", id: "c", name: "edit", arguments: { path: "a" } } as const;
-    const asked = contextOf([assistantMessage({ provider: "p", model: "m" }, call)]).items[0] as ContextItem;
-    const answered = (isError: boolean) => contextOf([{ ...toolResult(call, "done"), isError }]).items;
+    const asked = contextFrom([assistantMessage({ provider: "p", model: "m" }, call)])
+      .items[0] as ContextItem;
+    const answered = (isError: boolean) => contextFrom([{ ...toolResult(call, "done"), isError }]).items;
     const items = [summaryItem({}), { ...asked, origin: "retained" as const }];
     expect(fileLedger({ items }).files).toMatchObject([{ path: "a", unconfirmed: true }]);
     expect(fileLedger({ items: [...items, ...answered(true)] }).files).toEqual([]);
@@ -221,7 +222,7 @@ describe("a ledger", () => {
           const call = { type: "toolCall", id: `c${at}`, name, arguments: args } as const;
           return [assistantMessage({ provider: "p", model: "m" }, call), { ...toolResult(call), details }];
         });
-        const ledger = fileLedger(contextOf(messages), { cwd });
+        const ledger = fileLedger(contextFrom(messages), { cwd });
         expect(JSON.parse(JSON.stringify(ledger))).toEqual(ledger);
       }),
     );
@@ -242,7 +243,7 @@ describe("calls that a tool made", () => {
     return [asked, { ...toolResult(call, "Script completed"), nestedCalls, ...more }];
   };
   const files = (messages: readonly ContextMessage[], tools = actTools) =>
-    fileLedger(contextOf(messages), { cwd, tools }).files;
+    fileLedger(contextFrom(messages), { cwd, tools }).files;
 
   // @covers R132
   test("count as its own do, whether the script failed or not", () => {
@@ -267,7 +268,7 @@ describe("calls that a tool made", () => {
 
   test("count where their tool's call is no longer in context, and not where a compaction retained them", () => {
     const nestedCalls = { calls: nestedOf([act("read", "a")]), complete: true };
-    const [, result] = contextOf(script(nestedCalls)).items;
+    const [, result] = contextFrom(script(nestedCalls)).items;
     const orphan = result as ContextItem;
     expect(fileLedger({ items: [orphan] }, options).files).toMatchObject([{ path: "a" }]);
     expect(fileLedger({ items: [{ ...orphan, origin: "retained" }] }, options).files).toEqual([]);
@@ -280,7 +281,7 @@ describe("calls that a tool made", () => {
       { id: "c/3", name: "write", argumentsBytes: 9000, status: "ok" },
       { id: "c/4", name: "write", arguments: { path: "src/c.ts" }, status: "paused" },
     ];
-    const ledger = fileLedger(contextOf(script({ calls, complete: false })));
+    const ledger = fileLedger(contextFrom(script({ calls, complete: false })));
     const { readFiles, modifiedFiles } = ledgerDetails(ledger);
     expect([readFiles, modifiedFiles]).toEqual([["src/a.ts"], ["src/b.ts", "src/c.ts"]]);
     expect(ledger.files.filter(({ unconfirmed }) => unconfirmed).map(({ path }) => path)).toEqual([
@@ -303,7 +304,7 @@ describe("calls that a tool made", () => {
     );
     fc.assert(
       fc.property(nested, (nestedCalls) => {
-        const ledger = fileLedger(contextOf(script(nestedCalls)), { cwd });
+        const ledger = fileLedger(contextFrom(script(nestedCalls)), { cwd });
         expect(JSON.parse(JSON.stringify(ledger))).toEqual(ledger);
       }),
     );
@@ -386,7 +387,7 @@ describe("tools", () => {
   const run = (name: string, args: unknown, tools: FileToolTable = {}, details?: unknown) => {
     const call = { type: "toolCall", id: "c", name, arguments: args } as const;
     const asked = assistantMessage({ provider: "p", model: "m" }, call);
-    const { files } = fileLedger(contextOf([asked, { ...toolResult(call), details }]), { cwd, tools });
+    const { files } = fileLedger(contextFrom([asked, { ...toolResult(call), details }]), { cwd, tools });
     return files.map(({ path, operations }) => [path, ...operations]);
   };
 
@@ -434,7 +435,7 @@ describe("tools", () => {
       const call = { type: "toolCall", id: "c", name, arguments: {} } as const;
       const result = { ...toolResult(call), details: { contentSha256: hashA } };
       const asked = assistantMessage({ provider: "p", model: "m" }, call);
-      return fileLedger(contextOf([asked, result]), { tools }).files.map(
+      return fileLedger(contextFrom([asked, result]), { tools }).files.map(
         ({ contentSha256 }) => contentSha256,
       );
     };
@@ -490,7 +491,7 @@ describe("tools", () => {
 
 describe("details", () => {
   const options = { cwd, tools: actTools };
-  const ledgers = acts.map((all) => fileLedger(contextOf(messagesOf(all)), options));
+  const ledgers = acts.map((all) => fileLedger(contextFrom(messagesOf(all)), options));
   const back = (...details: readonly unknown[]): FileLedger =>
     fileLedger({ items: details.map(summaryItem) }, options);
   const changed = (operations: readonly string[]) => operations.some((each) => each !== "read");
@@ -629,7 +630,7 @@ describe("details", () => {
 });
 
 describe("text", () => {
-  const ledgers = acts.map((all) => fileLedger(contextOf(messagesOf(all)), { cwd, tools: actTools }));
+  const ledgers = acts.map((all) => fileLedger(contextFrom(messagesOf(all)), { cwd, tools: actTools }));
   const file = (path: string, step: number, more: Partial<FileRecord> = {}): FileRecord => ({
     path,
     operations: ["read"],

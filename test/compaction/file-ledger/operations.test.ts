@@ -45,7 +45,7 @@ describe("paths", () => {
     fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join("")),
     fc.string({ unit: "binary" }),
   );
-  const key = (cwd: string | undefined, each: string) => pathsFrom(cwd).keyOf(each)?.path;
+  const key = (cwd: string | undefined, each: string) => pathsFrom(cwd).keyByPath(each)?.path;
 
   describe("a path", () => {
     test("keeps its spelling once it has it, below any directory", () => {

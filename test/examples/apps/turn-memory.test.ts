@@ -37,7 +37,7 @@ function head(method: string, path: string, ...lines: readonly string[]): readon
 }
 
 /** The growth of the peak memory. */
-async function costOf(attack: () => Promise<void>): Promise<number> {
+async function usageCost(attack: () => Promise<void>): Promise<number> {
   const { now, most } = server.memory();
   await attack();
   return server.memory().most - Math.max(now, most);
@@ -47,7 +47,7 @@ async function costOf(attack: () => Promise<void>): Promise<number> {
 describe.skipIf(!existsSync("/proc/self/status"))("bounded memory", { timeout }, () => {
   it("for clients that upload without an end: 8 at once, and nothing is left on the disk", async () => {
     const chunk = Buffer.from(`10000\r\n${"x".repeat(0x10000)}\r\n`);
-    const cost = await costOf(async () => {
+    const cost = await usageCost(async () => {
       const statuses = await Promise.all(
         Array.from({ length: 8 }, async (_, at) => {
           using raw = await RawHttp.open(server.port);
@@ -70,7 +70,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("bounded memory", { timeout },
   it("for a client that does not read what a turn says: its stream is cut off, and the turn goes on", async () => {
     const client = turnClient(server);
     const body = JSON.stringify({ message: "Now flood." });
-    const cost = await costOf(async () => {
+    const cost = await usageCost(async () => {
       using raw = await RawHttp.open(server.port);
       raw.socket.pause();
       const type = "Content-Type: application/json";
@@ -93,7 +93,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("bounded memory", { timeout },
     const [user] = await client.turn("", [file.path]);
     const path = `/api/harness/blobs/${user?.data.resources?.[0]?.blob}`;
     await (await client.send("GET", path)).arrayBuffer();
-    const cost = await costOf(async () => {
+    const cost = await usageCost(async () => {
       const open: RawHttp[] = [];
       for (let at = 0; at < 32; at++) {
         const raw = await RawHttp.open(server.port);

@@ -14,7 +14,12 @@ import { join } from "node:path";
 import { SessileError } from "sessile/errors";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { DurableDirectories } from "../../../src/core/node/durable-directories.js";
-import { errnoOf, type FileSystem, type OpenFile, storageError } from "../../../src/core/node/file-system.js";
+import {
+  errnoCode,
+  type FileSystem,
+  type OpenFile,
+  storageError,
+} from "../../../src/core/node/file-system.js";
 import { createNodeFileSystem, nodeFileSystem, SyncPacer } from "../../../src/core/node/node-file-system.js";
 import { isAlive, ownIdentity } from "../../../src/core/node/process-identity.js";
 import { publishExclusive } from "../../../src/core/node/publish-exclusive.js";
@@ -213,7 +218,7 @@ describe("its errors", () => {
   describe("storageError", () => {
     test("keeps the system's code, and leaves what is no system error alone", () => {
       const cause = Object.assign(new Error("no space"), { code: "ENOSPC" });
-      expect(errnoOf(cause)).toBe("ENOSPC");
+      expect(errnoCode(cause)).toBe("ENOSPC");
       const error = storageError("append to", "/a", cause);
       expect(error).toMatchObject({
         code: "STORAGE_FAILED",
@@ -230,8 +235,8 @@ describe("its errors", () => {
       ]) {
         expect(storageError("read", "/a", other)).toBe(other);
       }
-      expect(errnoOf(null)).toBeUndefined();
-      expect(errnoOf({ code: 5 })).toBeUndefined();
+      expect(errnoCode(null)).toBeUndefined();
+      expect(errnoCode({ code: 5 })).toBeUndefined();
     });
 
     test.each([

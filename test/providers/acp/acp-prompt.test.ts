@@ -1,5 +1,5 @@
 import type { PromptRequest } from "@agentclientprotocol/sdk";
-import { contextOf, memoryBlobStore, project, userMessage } from "sessile";
+import { contextFrom, memoryBlobStore, project, userMessage } from "sessile";
 import { type AcpPrompt, acpPrompt } from "sessile/acp";
 import { ingest, replayAlways } from "sessile/attachments";
 import { describe, expect, expectTypeOf, test } from "vitest";
@@ -63,7 +63,7 @@ describe("acpPrompt", () => {
   test("sends nothing that the agent does not take: texts as text, links as links", async () => {
     const { context, blobs, messages } = await richSession();
     const [, first] = messages;
-    const { value, losses } = await project(contextOf(first === undefined ? [] : [first]), acpPrompt(), {
+    const { value, losses } = await project(contextFrom(first === undefined ? [] : [first]), acpPrompt(), {
       blobs,
     });
     expect(new Set(value.prompt.map(({ type }) => type))).toEqual(new Set(["text", "resource_link"]));
@@ -99,9 +99,13 @@ describe("acpPrompt", () => {
     const elsewhere = memoryBlobStore();
     const attached = (prompt: AcpPrompt["prompt"]) => prompt.filter((block) => block.type !== "text");
     const parts = await ingest(attached(value.prompt), { blobs: elsewhere });
-    const again = await project(contextOf([userMessage(...parts)]), acpPrompt({ capabilities: everything }), {
-      blobs: elsewhere,
-    });
+    const again = await project(
+      contextFrom([userMessage(...parts)]),
+      acpPrompt({ capabilities: everything }),
+      {
+        blobs: elsewhere,
+      },
+    );
     const unnamed = (prompt: AcpPrompt["prompt"]) =>
       attached(prompt).map((block) => JSON.stringify(block).replace(/attachment:[^"]*/, ""));
     expect(unnamed(again.value.prompt)).toEqual(unnamed(value.prompt));

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import {
   assistantMessage,
   cacheConversation,
-  contextOf,
+  contextFrom,
   project,
   type StoredResource,
   toolResult,
@@ -13,7 +13,7 @@ import { type AiSdkMessages, type AiSdkStep, aiSdkMessages } from "sessile/ai-sd
 import { replayAlways } from "sessile/attachments";
 import { limitProfiles } from "sessile/limits";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { familyOf } from "../../../src/frameworks/ai-sdk/families.js";
+import { providerFamily } from "../../../src/frameworks/ai-sdk/families.js";
 import { contextAt, hazardousSession } from "../../arbitraries/hazards.js";
 import { base64, pdf, png } from "../../attachments/samples.js";
 import { validatingModel } from "../../support/providers/ai-sdk/model.js";
@@ -29,7 +29,7 @@ describe("aiSdkMessages", () => {
       const calls = ids.map((id) => ({ type: "toolCall" as const, id, name: "read", arguments: {} }));
       const said = assistantMessage({ provider: "elsewhere", model: "m" }, ...calls);
       const target = aiSdkMessages({ model: { provider, modelId: "m" } });
-      const { value } = await project(contextOf([userMessage("Go"), said]), target);
+      const { value } = await project(contextFrom([userMessage("Go"), said]), target);
       const [, called, answered] = value.messages.map(({ content }) => content as { toolCallId?: string }[]);
       expect(answered?.map(({ toolCallId }) => toolCallId)).toEqual(
         called?.map(({ toolCallId }) => toolCallId),
@@ -52,7 +52,7 @@ describe("aiSdkMessages", () => {
     const named = (resourceId: string) => ({ ...report, resourceId, name: "John's  résumé #1.pdf" });
     const both = [named("res_00000000000000a1"), named("res_00000000000000a2")];
     const model = { provider: "amazon-bedrock", modelId: "m" };
-    const { value } = await project(contextOf([userMessage(...both)]), aiSdkMessages({ model }), {
+    const { value } = await project(contextFrom([userMessage(...both)]), aiSdkMessages({ model }), {
       blobs,
       replay: replayAlways,
     });
@@ -74,7 +74,7 @@ describe("aiSdkMessages", () => {
     }));
     const said = assistantMessage({ provider: "elsewhere", model: "m" }, ...calls);
     const google = aiSdkMessages({ model: { provider: "google.generative-ai", modelId: "gemini-3-pro" } });
-    const made = await project(contextOf([userMessage("Go"), said]), google);
+    const made = await project(contextFrom([userMessage("Go"), said]), google);
     const [, called, answered] = made.value.messages.map(({ content }) => content as { toolName?: string }[]);
     const expected = ["_2fa", "_-x", "ok.v1"];
     expect(called?.map(({ toolName }) => toolName)).toEqual(expected);
@@ -165,7 +165,7 @@ describe("aiSdkMessages", () => {
     const image = { type: "image" as const, data: base64(png()), mimeType: "image/png" };
     const failed = { ...toolResult(call), content: [image], isError: true };
     const { value } = await project(
-      contextOf([userMessage("?"), assistantMessage(foreign, call), failed]),
+      contextFrom([userMessage("?"), assistantMessage(foreign, call), failed]),
       aiSdkMessages({ model: anthropic }),
     );
     expect(value.messages[2]).toMatchObject({
@@ -185,7 +185,7 @@ describe("aiSdkMessages", () => {
     };
     const blobs = { get: async () => new Uint8Array() };
     const { value, losses } = await project(
-      contextOf([userMessage("?", empty)]),
+      contextFrom([userMessage("?", empty)]),
       aiSdkMessages({ model: anthropic }),
       { blobs },
     );
@@ -213,7 +213,7 @@ describe("aiSdkMessages", () => {
       { type: "opaque", data: { type: "server_tool_use" } },
       { type: "text", text: "Yes.", textSignature: JSON.stringify({ anthropic: { x: 1 } }) },
     );
-    const context = contextOf([userMessage("?"), said, userMessage("!")]);
+    const context = contextFrom([userMessage("?"), said, userMessage("!")]);
     const back = await project(context, aiSdkMessages({ model: anthropic }));
     expect(back.value.messages[1]).toEqual({
       role: "assistant",
@@ -240,7 +240,7 @@ describe("aiSdkMessages", () => {
     const own = { provider: "anthropic", model: "claude-sonnet-4-5", api: "ai-sdk/anthropic.messages" };
     const data = { type: "tool-call", toolCallId: "c1", toolName: "read", input: {} };
     const said = assistantMessage(own, "Yes.", { type: "opaque", data });
-    const context = contextOf([userMessage("?"), said, userMessage("!")]);
+    const context = contextFrom([userMessage("?"), said, userMessage("!")]);
     const { value, losses } = await project(context, aiSdkMessages({ model: anthropic }));
     expect(value.messages[1]?.content).toEqual([{ type: "text", text: "Yes." }]);
     expect(losses.map(({ code }) => code)).toEqual(["opaque"]);
@@ -261,7 +261,7 @@ describe("aiSdkMessages", () => {
 
   test("keeps the limits of the provider, or those that are given", async () => {
     const wide = { type: "image" as const, data: base64(png(8001, 1)), mimeType: "image/png" };
-    const context = contextOf([{ role: "user", content: [wide], timestamp: 1 }]);
+    const context = contextFrom([{ role: "user", content: [wide], timestamp: 1 }]);
     const codes = async (options: Parameters<typeof aiSdkMessages>[0]) =>
       (await project(context, aiSdkMessages(options))).losses.map(({ code }) => code);
     expect(await codes({ model: anthropic })).toEqual(["overLimit"]);
@@ -286,7 +286,11 @@ describe("aiSdkMessages", () => {
   test("gives arguments that are the caller's own", async () => {
     const input = { window: { at: 1 } };
     const call = { type: "toolCall" as const, id: "c1", name: "screenshot", arguments: input };
-    const context = contextOf([userMessage("?"), assistantMessage(foreign, call), toolResult(call, "done")]);
+    const context = contextFrom([
+      userMessage("?"),
+      assistantMessage(foreign, call),
+      toolResult(call, "done"),
+    ]);
     const { value } = await project(context, aiSdkMessages({ model: chat }));
     const [, said] = value.messages;
     const [part] = said?.role === "assistant" ? said.content : [];
@@ -336,7 +340,7 @@ describe("familyOf", () => {
     ["anthropic-like.chat", "m", undefined, images, []],
     ["gateway", "anthropic/claude-sonnet-4-5", undefined, images, []],
   ])("%s, %s: %s", (provider, modelId, limits, user, toolResult) => {
-    const family = familyOf(provider, modelId);
+    const family = providerFamily(provider, modelId);
     expect(family.accepts).toEqual({ user, toolResult });
     expect(family.limits?.profile.name).toBe(limits);
   });
@@ -357,7 +361,7 @@ describe("familyOf", () => {
     ["mistral.chat", "m", false],
     ["anthropic.messages", "m", false],
   ])("%s, %s: whether Kimi's own id goes as it is: %s", (provider, modelId, taken) => {
-    const character = familyOf(provider, modelId).callId?.character ?? /[A-Za-z0-9_-]/;
+    const character = providerFamily(provider, modelId).callId?.character ?? /[A-Za-z0-9_-]/;
     expect(Array.from("functions.read:0").every((one) => character.test(one))).toBe(taken);
   });
 
@@ -371,15 +375,15 @@ describe("familyOf", () => {
     ["openai.responses", "m", undefined, undefined],
     ["anthropic.messages", "m", undefined, undefined],
   ])("%s, %s: ids of at most %s characters", (provider, modelId, maxLength, minLength) => {
-    const { callId } = familyOf(provider, modelId);
+    const { callId } = providerFamily(provider, modelId);
     expect([callId?.maxLength, callId?.minLength]).toEqual([maxLength, minLength]);
   });
 
   test("tells the ways to Claude apart", () => {
-    expect(familyOf("bedrock.anthropic.messages", "m").limits).toEqual({
+    expect(providerFamily("bedrock.anthropic.messages", "m").limits).toEqual({
       profile: limitProfiles.anthropic,
       transport: "bedrock",
     });
-    expect(familyOf("vertex.anthropic.messages", "m").limits?.transport).toBe("vertex");
+    expect(providerFamily("vertex.anthropic.messages", "m").limits?.transport).toBe("vertex");
   });
 });

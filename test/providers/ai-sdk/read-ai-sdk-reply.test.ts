@@ -1,5 +1,5 @@
 import { generateText, jsonSchema, stepCountIs, type ToolSet } from "ai";
-import { contextOf, project, userMessage } from "sessile";
+import { contextFrom, project, userMessage } from "sessile";
 import { type AiSdkStep, aiSdkMessages, readAiSdkReply } from "sessile/ai-sdk";
 import { describe, expect, test } from "vitest";
 import { base64, png } from "../../attachments/samples.js";
@@ -161,7 +161,7 @@ describe("readAiSdkReply", () => {
       { type: "text", text: "I read." },
       { type: "tool-call", toolCallId: "c1", toolName: "read", input: "{}" },
     ]);
-    const { value } = await project(contextOf([userMessage("?")]), aiSdkMessages({ model }));
+    const { value } = await project(contextFrom([userMessage("?")]), aiSdkMessages({ model }));
     const result = await generateText({ model, tools, stopWhen: stepCountIs(1), ...value });
     const reply = readAiSdkReply(result);
     expect(reply.content).toEqual([

@@ -4,7 +4,7 @@ import {
   assistantMessage,
   type ContextMessage,
   cacheConversation,
-  contextOf,
+  contextFrom,
   type Loss,
   memoryBlobStore,
   memoryReferenceCache,
@@ -36,7 +36,7 @@ async function projected(
   projecting: ProjectOptions = {},
 ) {
   const target = anthropicMessages({ model, ...options });
-  const context = contextOf(messages);
+  const context = contextFrom(messages);
   const projection = await project(context, target, { blobs, replay: replayAlways, ...projecting });
   expect(anthropicBreaches({ model: target.model.model, max_tokens: 1, ...projection.value })).toEqual([]);
   return projection;
@@ -494,7 +494,7 @@ describe("the official client's types", () => {
   // @covers R57
   test("take the value as it is, and give the reply as it is", async () => {
     const model = "claude-opus-5-5";
-    const { value } = await project(contextOf([userMessage("hi")]), anthropicMessages({ model }));
+    const { value } = await project(contextFrom([userMessage("hi")]), anthropicMessages({ model }));
     const request: Anthropic.MessageCreateParamsNonStreaming = { model, max_tokens: 1, ...value };
     const streamed: Anthropic.MessageCreateParamsStreaming = { ...request, stream: true };
     expectTypeOf(streamed.messages).toEqualTypeOf<Anthropic.MessageParam[]>();

@@ -1,6 +1,6 @@
 import type { AssistantPart, Turn, UserTurn } from "sessile";
 import { describe, expect, test } from "vitest";
-import { idsOf } from "../../../src/providers/anthropic/drop-unsendable.js";
+import { readIds } from "../../../src/providers/anthropic/drop-unsendable.js";
 import { serverCalls } from "../../../src/providers/server-calls.js";
 
 const origin = { entryId: "e", item: 0 };
@@ -46,7 +46,7 @@ const withPicture = (isError: boolean): Turn => ({
 });
 const depicted = withPicture(false);
 const pictured = withPicture(true);
-const stray = (...turns: readonly Turn[]) => serverCalls(turns, idsOf).stray.map(({ id }) => id);
+const stray = (...turns: readonly Turn[]) => serverCalls(turns, readIds).stray.map(({ id }) => id);
 
 describe("serverCalls", () => {
   test.each([

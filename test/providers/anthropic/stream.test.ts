@@ -1,6 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
 import fc from "fast-check";
-import { contextOf, project, userMessage } from "sessile";
+import { contextFrom, project, userMessage } from "sessile";
 import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/anthropic";
 import { describe, expect, it } from "vitest";
 import { isRecord } from "../../support/plain-values.js";
@@ -95,7 +95,7 @@ describe("anthropicStream", () => {
     async (kind) => {
       await using server = await startAnthropic([callingReply]);
       const client = new Anthropic({ apiKey: "key", baseURL: server.url, maxRetries: 0 });
-      const { value } = await project(contextOf([userMessage("Read both.")]), anthropicMessages({ model }));
+      const { value } = await project(contextFrom([userMessage("Read both.")]), anthropicMessages({ model }));
       const request = { model, max_tokens: 1024, ...value };
       const source = async () => {
         if (kind === "the client's message stream") return client.messages.stream(request);

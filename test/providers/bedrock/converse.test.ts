@@ -4,7 +4,7 @@ import {
   assistantMessage,
   type ContextMessage,
   cacheConversation,
-  contextOf,
+  contextFrom,
   type ImageBlock,
   memoryBlobStore,
   memoryReferenceCache,
@@ -45,7 +45,7 @@ function projected(
   model = claude,
   options: Parameters<typeof project>[2] = {},
 ): Promise<Projection<BedrockRequest>> {
-  return project(contextOf(messages), bedrockConverse({ model }), options);
+  return project(contextFrom(messages), bedrockConverse({ model }), options);
 }
 
 async function lossless(messages: readonly ContextMessage[], model = claude): Promise<BedrockRequest> {
@@ -215,7 +215,7 @@ describe("bedrockConverse", () => {
       expect((await lossless(messages(arn), arn)).messages[1]?.content[0]).toHaveProperty("reasoningContent");
       const target = bedrockConverse({ model: arn, baseModel: nova });
       expect(target.model.model).toBe(arn);
-      const { losses } = await project(contextOf(messages(arn)), target);
+      const { losses } = await project(contextFrom(messages(arn)), target);
       expect(losses.map(({ code }) => code)).toEqual(["reasoning"]);
     });
   });

@@ -1,6 +1,6 @@
 import type { ConverseCommandOutput } from "@aws-sdk/client-bedrock-runtime";
 import fc from "fast-check";
-import { type AssistantMessage, contextOf, project, type ToolCall, toolResult, userMessage } from "sessile";
+import { type AssistantMessage, contextFrom, project, type ToolCall, toolResult, userMessage } from "sessile";
 import {
   type BedrockReply,
   type BedrockReplyBlock,
@@ -206,7 +206,7 @@ test("whatever a model says goes back to it as it came", async () => {
       const calls: ToolCall[] = message.content.filter(({ type }: { type: string }) => type === "toolCall");
       const results = calls.map((call) => toolResult(call, "done"));
       const messages = [userMessage("hi"), message, ...results, userMessage("And?")];
-      const { value, losses } = await project(contextOf(messages), bedrockConverse({ model }));
+      const { value, losses } = await project(contextFrom(messages), bedrockConverse({ model }));
       expect(losses).toEqual([]);
       expect(value.messages[1]?.content).toEqual(content);
     }),

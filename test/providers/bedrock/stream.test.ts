@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ConverseStreamCommand, type ConverseStreamCommandOutput } from "@aws-sdk/client-bedrock-runtime";
 import fc from "fast-check";
-import { contextOf, project, userMessage } from "sessile";
+import { contextFrom, project, userMessage } from "sessile";
 import {
   type BedrockReply,
   type BedrockReplyBlock,
@@ -124,7 +124,7 @@ describe("bedrockStream", () => {
     await once(server, "listening");
     onTestFinished(() => void server.close());
     const client = bedrockClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    const { value } = await project(contextOf([userMessage("hi")]), bedrockConverse({ model }));
+    const { value } = await project(contextFrom([userMessage("hi")]), bedrockConverse({ model }));
     const send = () => client.send(new ConverseStreamCommand({ modelId: model, ...value }));
     expect(await bedrockStream(await send(), { model }).message()).toMatchObject({
       stopReason: "stop",
@@ -221,7 +221,7 @@ describe("bedrockStream", () => {
       await once(server, "listening");
       onTestFinished(() => void server.close());
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/model/${model}/converse-stream`;
-      const { value } = await project(contextOf([userMessage("hi")]), bedrockConverse({ model }));
+      const { value } = await project(contextFrom([userMessage("hi")]), bedrockConverse({ model }));
       const ask = () =>
         fetch(url, { method: "POST", headers: { authorization: "Bearer key" }, body: JSON.stringify(value) });
       expect(await bedrockStream(await ask(), { model }).message()).toMatchObject({

@@ -1,7 +1,7 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import {
   assistantMessage,
-  contextOf,
+  contextFrom,
   type Loss,
   memoryBlobStore,
   project,
@@ -44,7 +44,7 @@ const history = [
 ];
 
 async function projected(options?: ClaudeAgentMessagesOptions) {
-  const projection = await project(contextOf(history), claudeAgentMessages(options), { blobs });
+  const projection = await project(contextFrom(history), claudeAgentMessages(options), { blobs });
   expect(breaches<unknown>(projection.value, claudeAgentRules)).toEqual([]);
   return projection;
 }
@@ -112,7 +112,7 @@ describe("claudeAgentMessages", () => {
     const odd = { ...call, id: "call|1.é", arguments: [1] };
     const messages = [assistantMessage({ provider: "anthropic", model: "m" }, odd), toolResult(odd, "done")];
     const target = claudeAgentMessages({ history: "transcript" });
-    const { value, losses } = await project(contextOf(messages), target);
+    const { value, losses } = await project(contextFrom(messages), target);
     expect(losses).toEqual([]);
     expect(value[0]?.message.content.slice(1)).toEqual([
       { type: "text", text: "[call of read, call|1.é]\n[1]" },

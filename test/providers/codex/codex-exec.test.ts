@@ -1,14 +1,14 @@
-import { contextOf, project, userMessage } from "sessile";
+import { contextFrom, project, userMessage } from "sessile";
 import { replayAlways } from "sessile/attachments";
 import { codexExec } from "sessile/codex";
 import { describe, expect, test } from "vitest";
 import { base64, png } from "../../attachments/samples.js";
 import { richSession } from "../../support/rich-session.js";
 
-const pathOf = () => "/images/a.png";
+const imagePath = () => "/images/a.png";
 const inline = (bytes = png()) => ({ type: "image" as const, data: base64(bytes), mimeType: "image/png" });
 const shown = (...content: readonly ({ type: "text"; text: string } | ReturnType<typeof inline>)[]) =>
-  contextOf([{ role: "user", content, timestamp: 1 }]);
+  contextFrom([{ role: "user", content, timestamp: 1 }]);
 
 describe("codexExec", () => {
   // @covers R192
@@ -23,7 +23,7 @@ describe("codexExec", () => {
       inline(png(3, 3)),
     );
     const left = [...paths];
-    const { value, losses } = await project(context, codexExec({ pathOf: () => left.shift() }));
+    const { value, losses } = await project(context, codexExec({ imagePath: () => left.shift() }));
     expect(value).toEqual({
       args: ["-", "--image", paths[0], "--image", paths[1], "--image", paths[2]],
       prompt: "--help\n\nand",
@@ -43,9 +43,9 @@ describe("codexExec", () => {
     const asked: unknown[] = [];
     const target = codexExec({
       history: "transcript",
-      pathOf: ({ resource, mediaType, bytes }) => {
+      imagePath: ({ resource, mediaType, bytes }) => {
         asked.push([resource?.resourceId, mediaType, bytes.length]);
-        return pathOf();
+        return imagePath();
       },
     });
     await project(context, target, { blobs, replay: replayAlways });
@@ -65,7 +65,7 @@ describe("codexExec", () => {
     ["has half a pair in its path", "/\ud83d.png", "Codex takes no such path"],
     ["has no path", "", "Codex takes no such path"],
   ])("leaves words for an image that %s", async (_, path, reason) => {
-    const { value, losses } = await project(shown(inline()), codexExec({ pathOf: () => path }));
+    const { value, losses } = await project(shown(inline()), codexExec({ imagePath: () => path }));
     const instead = `[image, image/png] (not shown: ${reason})`;
     expect(value).toEqual({ args: ["-"], prompt: instead, input: [{ type: "text", text: instead }] });
     const { entryId = "" } = losses[0] ?? {};
@@ -73,7 +73,7 @@ describe("codexExec", () => {
   });
 
   test("says something where only images are shown", async () => {
-    const { value, losses } = await project(shown(inline()), codexExec({ pathOf }));
+    const { value, losses } = await project(shown(inline()), codexExec({ imagePath }));
     expect(value.prompt).toBe("[images, without a word]");
     expect(value.input.map(({ type }) => type)).toEqual(["text", "local_image"]);
     expect(losses).toEqual([]);
@@ -81,8 +81,8 @@ describe("codexExec", () => {
 
   test("has no byte order mark before the prompt", async () => {
     const { value, losses } = await project(
-      contextOf([userMessage("\ufeff\ufeffhi\ufeff")]),
-      codexExec({ pathOf }),
+      contextFrom([userMessage("\ufeff\ufeffhi\ufeff")]),
+      codexExec({ imagePath }),
     );
     expect(value.prompt).toBe("hi\ufeff");
     expect(losses.map(({ code }) => code)).toEqual(["malformed"]);
@@ -90,7 +90,7 @@ describe("codexExec", () => {
 
   test("takes documents as text where they are, and describes what it cannot show", async () => {
     const { context, blobs } = await richSession();
-    const target = codexExec({ pathOf, history: "transcript" });
+    const target = codexExec({ imagePath, history: "transcript" });
     const { value, losses } = await project(context, target, { blobs, replay: replayAlways });
     expect(value.prompt).toContain("<document>\n# Notes\nOne, two.\n</document>");
     expect(losses.map(({ code }) => code)).toEqual(["unsupported", "asText", "reasoning", "unsupported"]);
@@ -98,11 +98,11 @@ describe("codexExec", () => {
 
   test("keeps the beginning of a transcript that goes on", async () => {
     const { messages, blobs } = await richSession();
-    const target = codexExec({ pathOf, history: "transcript" });
+    const target = codexExec({ imagePath, history: "transcript" });
     const options = { blobs, replay: replayAlways };
     const prompts = await Promise.all(
       [2, 5, 6, 7].map(
-        async (count) => (await project(contextOf(messages.slice(0, count)), target, options)).value.prompt,
+        async (count) => (await project(contextFrom(messages.slice(0, count)), target, options)).value.prompt,
       ),
     );
     prompts.slice(1).forEach((prompt, at) => {
@@ -110,7 +110,7 @@ describe("codexExec", () => {
     });
   });
 
-  test("refuses a pathOf that is no function", () => {
+  test("refuses a imagePath that is no function", () => {
     // @ts-expect-error: it is required.
     expect(() => codexExec({})).toThrow(TypeError);
   });

@@ -4,7 +4,7 @@ import {
   type AssistantMessage,
   assistantMessage,
   type ContextMessage,
-  contextOf,
+  contextFrom,
   type ImageBlock,
   memoryBlobStore,
   memoryReferenceCache,
@@ -53,7 +53,7 @@ function projected(
   model = gemini3,
   options: Parameters<typeof project>[2] = {},
 ): Promise<Projection<GeminiRequest>> {
-  return project(contextOf(messages), geminiContents({ model }), options);
+  return project(contextFrom(messages), geminiContents({ model }), options);
 }
 
 async function contentsOf(messages: readonly ContextMessage[], model = gemini3): Promise<Content[]> {

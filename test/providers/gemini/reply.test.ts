@@ -1,6 +1,6 @@
 import type { GenerateContentResponse } from "@google/genai";
 import fc from "fast-check";
-import { type AssistantMessage, contextOf, project, type ToolCall, toolResult, userMessage } from "sessile";
+import { type AssistantMessage, contextFrom, project, type ToolCall, toolResult, userMessage } from "sessile";
 import { type GeminiReply, type GeminiReplyPart, geminiContents, readGeminiReply } from "sessile/gemini";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { base64 } from "../../attachments/samples.js";
@@ -205,7 +205,7 @@ test("whatever a model says goes back to it as it came", async () => {
         ...calls.map((one) => toolResult(one, "done")),
         userMessage("And?"),
       ];
-      const { value, losses } = await project(contextOf(messages), geminiContents({ model }));
+      const { value, losses } = await project(contextFrom(messages), geminiContents({ model }));
       expect(losses).toEqual([]);
       expect(value.contents[1]?.parts).toEqual(parts);
     }),

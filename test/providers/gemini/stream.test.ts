@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { GoogleGenAI } from "@google/genai";
 import fc from "fast-check";
-import { contextOf, project, userMessage } from "sessile";
+import { contextFrom, project, userMessage } from "sessile";
 import {
   type GeminiReply,
   type GeminiReplyPart,
@@ -109,7 +109,7 @@ describe("geminiStream", () => {
     onTestFinished(() => void server.close());
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const client = new GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: url } });
-    const { value } = await project(contextOf([userMessage("hi")]), geminiContents({ model }));
+    const { value } = await project(contextFrom([userMessage("hi")]), geminiContents({ model }));
     const whole = { stopReason: "stop", content: [{ type: "text", text: "Hello" }] };
     const events = await client.models.generateContentStream({ model, contents: value.contents });
     expect(await geminiStream(events, { model }).message()).toMatchObject(whole);

@@ -1,5 +1,5 @@
 import type { CallToolResult, ContentBlock, GetPromptResult } from "@modelcontextprotocol/sdk/types.js";
-import { assistantMessage, contextOf, project, toolResult, userMessage } from "sessile";
+import { assistantMessage, contextFrom, project, toolResult, userMessage } from "sessile";
 import { replayAlways } from "sessile/attachments";
 import { limitProfiles } from "sessile/limits";
 import { type McpContent, mcpContent } from "sessile/mcp";
@@ -74,7 +74,7 @@ describe("mcpContent", () => {
     const call = { type: "toolCall" as const, id: "a b/c", name: "look", arguments: [1] };
     const image = { type: "image" as const, data: base64(png()), mimeType: "image/png" };
     const { value, losses } = await project(
-      contextOf([
+      contextFrom([
         assistantMessage({ provider: "p", model: "m" }, call),
         { ...toolResult(call), content: [image] },
       ]),
@@ -92,7 +92,7 @@ describe("mcpContent", () => {
     const { link } = await richSession();
     const call = { type: "toolCall" as const, id: "c1", name: "look", arguments: {} };
     const messages = [assistantMessage({ provider: "p", model: "m" }, call), toolResult(call, link)];
-    const { value } = await project(contextOf(messages), mcpContent());
+    const { value } = await project(contextFrom(messages), mcpContent());
     expect(value.messages.slice(1).map(({ content }) => content)).toEqual([
       { type: "text", text: "[result of look, c1]" },
       { type: "resource_link", uri: "https://example.com/page", name: "A page" },
@@ -117,7 +117,7 @@ describe("mcpContent", () => {
       mimeType: "image/png",
     });
     const messages = [1, 2, 3].map((grey) => ({ ...userMessage(), content: [big(grey)] }));
-    const context = contextOf(messages);
+    const context = contextFrom(messages);
     const { value, losses } = await project(context, mcpContent());
     expect(breaches(value, mcpRules)).toEqual([]);
     expect(losses.map(({ code, entryId }) => [code, entryId])).toEqual([["overLimit", "m0"]]);

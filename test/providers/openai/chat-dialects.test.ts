@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type AssistantMessage, contextOf, project, toolCalls, toolResult, userMessage } from "sessile";
+import { type AssistantMessage, contextFrom, project, toolCalls, toolResult, userMessage } from "sessile";
 import {
   type OpenaiChatDialectName,
   type OpenaiChatDialectOption,
@@ -28,12 +28,12 @@ const completion = (message: object): OpenaiChatReply =>
 const read = (message: object, dialect: OpenaiChatDialectOption, of = model) =>
   readOpenaiChatReply(completion(message), { model: of, dialect });
 const sent = async (
-  messages: Parameters<typeof contextOf>[0],
+  messages: Parameters<typeof contextFrom>[0],
   dialect: OpenaiChatDialectOption,
   extra: object = {},
 ) => {
   const target = openaiChat({ model, dialect, ...extra });
-  const { value, losses } = await project(contextOf(messages), target, { blobs });
+  const { value, losses } = await project(contextFrom(messages), target, { blobs });
   return { messages: value.messages as unknown as Fields[], codes: losses.map(({ code }) => code) };
 };
 /** A reply that went into a session and out again, with its loss codes. */
@@ -424,7 +424,7 @@ test("annotations are left out by the dialect, which is no loss of each request"
     [{ vendor: 1 }, ["target"]],
   ] as const) {
     const reply = read({ role: "assistant", content: "So.", annotations, ...more }, "openai");
-    const context = contextOf([userMessage("Go"), reply, userMessage("And?")]);
+    const context = contextFrom([userMessage("Go"), reply, userMessage("And?")]);
     const { value, losses, byPolicy } = await project(context, openaiChat({ model }));
     expect(value.messages[1]).toEqual({ role: "assistant", content: "So." });
     expect([...losses, ...byPolicy].map((loss) => [loss.code, loss.by])).toEqual(
@@ -464,7 +464,7 @@ test("members of calls and pieces of content that are new go back to a server th
 test("audio goes back as its transcript, and the loss of the rest is stated", async () => {
   const audio = { id: "audio_1", data: "UklGRiQAAABXQVZF", expires_at: 1, transcript: "Hello." };
   const reply = read({ role: "assistant", content: null, audio: { ...audio, data: undefined } }, "openai");
-  const context = contextOf([userMessage("Go"), reply, userMessage("And?")]);
+  const context = contextFrom([userMessage("Go"), reply, userMessage("And?")]);
   const { value, losses, byPolicy } = await project(context, openaiChat({ model }));
   expect(value.messages[1]).toEqual({ role: "assistant", content: "Hello." });
   expect([...losses, ...byPolicy]).toMatchObject([{ code: "opaque", by: "policy" }]);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import OpenAI from "openai";
-import { contextOf, project, toolCalls, userMessage } from "sessile";
+import { contextFrom, project, toolCalls, userMessage } from "sessile";
 import {
   type OpenaiChatChunk,
   type OpenaiChatReply,
@@ -74,7 +74,7 @@ describe("openaiChatStream", () => {
   it.each(["chunks", "the client's helper", "bytes"])("takes from the official client: %s", async (kind) => {
     await using server = await startOpenai({ chat: [chatCallsReply()] });
     const client = new OpenAI({ apiKey: "key", baseURL: `${server.url}/v1`, maxRetries: 0 });
-    const { value } = await project(contextOf([userMessage("Look.")]), openaiChat({ model }));
+    const { value } = await project(contextFrom([userMessage("Look.")]), openaiChat({ model }));
     const request = { model, messages: value.messages, stream: true as const };
     const source = async () => {
       if (kind === "the client's helper") return client.chat.completions.stream(request);

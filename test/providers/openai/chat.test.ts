@@ -1,7 +1,7 @@
 import type OpenAI from "openai";
 import type { ParsedChatCompletion } from "openai/resources/chat/completions";
 import type { ParsedResponse } from "openai/resources/responses/responses";
-import { assistantMessage, cacheConversation, contextOf, project, toolResult, userMessage } from "sessile";
+import { assistantMessage, cacheConversation, contextFrom, project, toolResult, userMessage } from "sessile";
 import {
   type OpenaiChatMessage,
   type OpenaiChatOptions,
@@ -16,10 +16,10 @@ import { fileName } from "../../../src/providers/openai/options.js";
 import { pdfBytes, pngBytes, url } from "../../support/providers/openai/samples.js";
 import { blobs, model, notes, otherShot, report, said, shot } from "./samples.js";
 
-type Messages = Parameters<typeof contextOf>[0];
+type Messages = Parameters<typeof contextFrom>[0];
 
 async function projected(messages: Messages, options: Partial<OpenaiChatOptions> = {}) {
-  return await project(contextOf(messages), openaiChat({ model, ...options }), { blobs });
+  return await project(contextFrom(messages), openaiChat({ model, ...options }), { blobs });
 }
 
 const messagesOf = async (...args: Parameters<typeof projected>) => (await projected(...args)).value.messages;
@@ -224,7 +224,7 @@ describe("openaiChat", () => {
   });
 
   test("puts cache breakpoints where the policy says, for models that take them", async () => {
-    const context = contextOf([
+    const context = contextFrom([
       { role: "system", content: "Be brief.", timestamp: 1 },
       userMessage("one"),
       said("openai-completions", call),
@@ -249,7 +249,7 @@ describe("openaiChat", () => {
   });
 
   test("gives values that are the caller's own", async () => {
-    const context = contextOf([userMessage("See", shot)]);
+    const context = contextFrom([userMessage("See", shot)]);
     const first = await project(context, openaiChat({ model }), { blobs });
     const before = JSON.stringify(first.value);
     const second = await project(context, openaiChat({ model }), { blobs });
@@ -277,7 +277,7 @@ const newestModel = "gpt-5.6";
 
 describe("the official client's types", () => {
   test("take the value of Chat Completions as it is, and give the reply as it is", async () => {
-    const { value } = await project(contextOf([userMessage("hi")]), openaiChat({ model: newestModel }));
+    const { value } = await project(contextFrom([userMessage("hi")]), openaiChat({ model: newestModel }));
     const request: Chat = { model: newestModel, ...value };
     expect(request.messages).toHaveLength(1);
     expectTypeOf<OpenaiChatMessage>().toExtend<OpenAI.Chat.ChatCompletionMessageParam>();
@@ -286,7 +286,10 @@ describe("the official client's types", () => {
   });
 
   test("take the value of Responses as it is, and give the reply as it is", async () => {
-    const { value } = await project(contextOf([userMessage("hi")]), openaiResponses({ model: newestModel }));
+    const { value } = await project(
+      contextFrom([userMessage("hi")]),
+      openaiResponses({ model: newestModel }),
+    );
     const request: Responses = { model: newestModel, store: false, ...value };
     expect(request.input).toHaveLength(1);
     expectTypeOf<OpenaiResponsesItem>().toExtend<OpenAI.Responses.ResponseInputItem>();

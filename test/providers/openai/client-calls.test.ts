@@ -1,6 +1,6 @@
 /** Calls of OpenAI's own tools that the client answers: `shell`, `local_shell`, `apply_patch`, `computer`, and approvals of MCP. */
 import type OpenAI from "openai";
-import { contextOf, project, type ToolCall, toolCalls, toolResult, userMessage } from "sessile";
+import { contextFrom, project, type ToolCall, toolCalls, toolResult, userMessage } from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
 import { replayAlways } from "sessile/attachments";
 import {
@@ -68,7 +68,12 @@ async function sent(
   options: { stored?: boolean; model?: string } = {},
 ) {
   const reply = read(...output);
-  const context = contextOf([userMessage("Go"), reply, ...toolCalls(reply).map(result), userMessage("And?")]);
+  const context = contextFrom([
+    userMessage("Go"),
+    reply,
+    ...toolCalls(reply).map(result),
+    userMessage("And?"),
+  ]);
   const target = openaiResponses({ model, ...options });
   const { value, losses } = await project(context, target, { blobs, replay: replayAlways });
   return { reply, input: value.input.slice(1, -1), losses };
@@ -130,7 +135,7 @@ describe("a call that the client answers", () => {
         { type: "function_call", name: call.name, arguments: JSON.stringify(call.arguments) },
         { type: "function_call_output", output: "ok" },
       ]);
-      const context = contextOf([userMessage("Go"), reply, says("ok")(call)]);
+      const context = contextFrom([userMessage("Go"), reply, says("ok")(call)]);
       const { value } = await project(context, anthropicMessages({ model: "claude-opus-5" }));
       expect(value.messages[1]?.content).toMatchObject([{ type: "tool_use", name: call.name }]);
     }
@@ -200,7 +205,7 @@ describe("the answer", () => {
       reason: "cost",
     });
     // A call without a result was interrupted.
-    const context = contextOf([userMessage("Go"), read(approval), userMessage("And?")]);
+    const context = contextFrom([userMessage("Go"), read(approval), userMessage("And?")]);
     const { value } = await project(context, openaiResponses({ model }));
     expect(value.input[2]).toMatchObject({ ...base, approve: false });
   });

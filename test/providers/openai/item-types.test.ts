@@ -1,6 +1,6 @@
 /** Every item type of the official client's responses goes back to its maker as it came, alone and beside reasoning. */
 import type OpenAI from "openai";
-import { contextOf, messageText, project, toolCalls, toolResult, userMessage } from "sessile";
+import { contextFrom, messageText, project, toolCalls, toolResult, userMessage } from "sessile";
 import { openaiChat, openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
 import { describe, expect, it } from "vitest";
 import { responsesReply } from "../../support/providers/openai/replies.js";
@@ -419,7 +419,7 @@ async function sentBack(output: readonly Item[], provider = "openai") {
   const read = readOpenaiResponsesReply(responsesReply([...output]), { model, provider });
   const message = JSON.parse(JSON.stringify(read)) as typeof read;
   const results = toolCalls(message).map((call) => toolResult(call, "[]"));
-  const context = contextOf([userMessage("Go"), message, ...results, userMessage("And?")]);
+  const context = contextFrom([userMessage("Go"), message, ...results, userMessage("And?")]);
   const { value, losses } = await project(context, openaiResponses({ model, provider }));
   return { message, context, sent: value.input.slice(1, 1 + output.length), losses };
 }

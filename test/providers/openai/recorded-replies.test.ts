@@ -1,7 +1,7 @@
 /** Replies of Responses that were recorded elsewhere go back to their maker as they came. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { contextOf, project, toolCalls, toolResult, userMessage } from "sessile";
+import { contextFrom, project, toolCalls, toolResult, userMessage } from "sessile";
 import { type OpenaiResponsesReply, openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import { root } from "../../../scripts/entries.mjs";
@@ -94,7 +94,7 @@ describe.skipIf(files.length === 0)("recorded replies (skipped where SESSILE_FIX
     const read = readOpenaiResponsesReply(reply, { provider, model });
     const message = JSON.parse(JSON.stringify(read));
     const results = toolCalls(message).map((call) => toolResult(call, "[]"));
-    const context = contextOf([userMessage("Go"), message, ...results, userMessage("And?")]);
+    const context = contextFrom([userMessage("Go"), message, ...results, userMessage("And?")]);
     const { value, losses } = await project(context, openaiResponses({ model, provider, stored: true }));
     const output = reply.output as Item[];
     const sent = value.input.slice(1, 1 + output.length);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type OpenAI from "openai";
-import { contextOf, project, toolCalls, toolResult, userMessage } from "sessile";
+import { contextFrom, project, toolCalls, toolResult, userMessage } from "sessile";
 import { type OpenaiResponsesReply, openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import { responsesOutput } from "../../arbitraries/openai-output.js";
@@ -162,7 +162,7 @@ describe("items that name no id, as Codex stores and sends them,", () => {
     expect(reply.content.map(({ type }) => type)).toEqual(["thinking", "text", "toolCall"]);
     expect(reply.stopReason).toBe("toolUse");
     const results = toolCalls(reply).map((call) => toolResult(call, "ok"));
-    const context = contextOf([userMessage("Go"), reply, ...results]);
+    const context = contextFrom([userMessage("Go"), reply, ...results]);
     const { value, losses } = await project(context, openaiResponses({ model }));
     expect(losses).toEqual([]);
     expect(value.input.slice(1, 4)).toEqual([
@@ -186,7 +186,7 @@ describe("items that name no id, as Codex stores and sends them,", () => {
     ]) {
       const reply = bare(search, said);
       const results = toolCalls(reply).map((call) => toolResult(call, "ok"));
-      const context = contextOf([userMessage("Go"), reply, ...results]);
+      const context = contextFrom([userMessage("Go"), reply, ...results]);
       const { value, losses } = await project(context, openaiResponses({ model }));
       expect(losses).toEqual([]);
       expect(value.input[1]).toEqual(search);
@@ -211,7 +211,7 @@ describe("items that name no id, as Codex stores and sends them,", () => {
     for (const item of hosted) {
       for (const output of [[reasoning, item, answer], [item, answer], [item]]) {
         const { value, losses } = await project(
-          contextOf([userMessage("Go"), bare(...output), userMessage("On")]),
+          contextFrom([userMessage("Go"), bare(...output), userMessage("On")]),
           openaiResponses({ model }),
         );
         expect(losses).toEqual([]);
@@ -239,7 +239,7 @@ describe("items that name no id, as Codex stores and sends them,", () => {
     const [call] = toolCalls(reply);
     expect(call).toMatchObject({ id: "call_1", name: "local_shell", arguments: { action: item.action } });
     const { value, losses } = await project(
-      contextOf([userMessage("Go"), reply, ...toolCalls(reply).map((one) => toolResult(one, "a.txt"))]),
+      contextFrom([userMessage("Go"), reply, ...toolCalls(reply).map((one) => toolResult(one, "a.txt"))]),
       openaiResponses({ model }),
     );
     expect(losses).toEqual([]);
@@ -254,7 +254,7 @@ describe("items that name no id, as Codex stores and sends them,", () => {
     const two = { type: "reasoning", summary: [], encrypted_content: "gAAAtwo" };
     const reply = bare(one, two, { type: "message", role: "assistant", content });
     const { value, losses } = await project(
-      contextOf([userMessage("Go"), reply]),
+      contextFrom([userMessage("Go"), reply]),
       openaiResponses({ model }),
     );
     expect(losses).toEqual([]);
@@ -268,7 +268,7 @@ describe("a search for tools", () => {
   const sent = async (output: object[], result: string) => {
     const reply = readOpenaiResponsesReply(responsesReply(output as Output));
     const results = toolCalls(reply).map((call) => toolResult(call, result));
-    const context = contextOf([userMessage("Go"), reply, ...results]);
+    const context = contextFrom([userMessage("Go"), reply, ...results]);
     const { value, losses } = await project(context, openaiResponses({ model }));
     return { reply, input: value.input.slice(1), losses };
   };
@@ -375,7 +375,7 @@ test("items of other providers go back with the ids that they gave", async () =>
   ];
   const back = async (provider: string) => {
     const reply = readOpenaiResponsesReply(responsesReply(output as Output), { provider, model });
-    const context = contextOf([
+    const context = contextFrom([
       userMessage("Go"),
       reply,
       ...toolCalls(reply).map((call) => toolResult(call, "ok")),
@@ -395,7 +395,7 @@ test("whatever a model of OpenAI puts out goes back as it came", async () => {
     fc.asyncProperty(responsesOutput, async (output) => {
       const reply = readOpenaiResponsesReply(responsesReply(output));
       const results = toolCalls(reply).map((call) => toolResult(call, "ok"));
-      const context = contextOf([userMessage("Go"), reply, ...results]);
+      const context = contextFrom([userMessage("Go"), reply, ...results]);
       const { value, losses } = await project(context, openaiResponses({ model }));
       expect(value.input.slice(1, 1 + output.length)).toEqual(output);
       expect(losses).toEqual([]);

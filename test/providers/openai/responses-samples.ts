@@ -1,14 +1,14 @@
-import { type AssistantMessage, contextOf, project, userMessage } from "sessile";
+import { type AssistantMessage, contextFrom, project, userMessage } from "sessile";
 import { type OpenaiResponsesOptions, openaiResponses } from "sessile/openai";
 import { pngBytes, url } from "../../support/providers/openai/samples.js";
 import { blobs, model, said } from "./samples.js";
 
-type Messages = Parameters<typeof contextOf>[0];
+type Messages = Parameters<typeof contextFrom>[0];
 type Block = AssistantMessage["content"][number];
 
 /** Messages, projected. */
 export async function projected(messages: Messages, options: Partial<OpenaiResponsesOptions> = {}) {
-  return await project(contextOf(messages), openaiResponses({ model, ...options }), { blobs });
+  return await project(contextFrom(messages), openaiResponses({ model, ...options }), { blobs });
 }
 
 /** The input that messages become. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import OpenAI from "openai";
-import { contextOf, project, userMessage } from "sessile";
+import { contextFrom, project, userMessage } from "sessile";
 import {
   type OpenaiResponsesEvent,
   openaiResponses,
@@ -142,7 +142,7 @@ describe("openaiResponsesStream", () => {
     ]);
     await using server = await startOpenai({ responses: [reply] });
     const client = new OpenAI({ apiKey: "key", baseURL: `${server.url}/v1`, maxRetries: 0 });
-    const { value } = await project(contextOf([userMessage("Look.")]), openaiResponses({ model }));
+    const { value } = await project(contextFrom([userMessage("Look.")]), openaiResponses({ model }));
     const request = { model, store: false, stream: true as const, ...value };
     const source = async () => {
       if (kind === "the client's helper") return client.responses.stream({ model, store: false, ...value });

@@ -1,6 +1,6 @@
 import {
   cacheConversation,
-  contextOf,
+  contextFrom,
   memoryReferenceCache,
   project,
   toolResult,
@@ -63,7 +63,7 @@ describe("openaiResponses", () => {
       { blob: report.blob, provider: "openai" },
       { kind: "url", url: "https://example.com/a.pdf" },
     );
-    const context = contextOf([userMessage(shot, report)]);
+    const context = contextFrom([userMessage(shot, report)]);
     const { value } = await project(context, openaiResponses({ model }), { blobs, references });
     expect(value.input).toMatchObject([
       {
@@ -125,7 +125,7 @@ describe("openaiResponses", () => {
   });
 
   test("puts cache breakpoints where the policy says, for models that take them", async () => {
-    const context = contextOf([
+    const context = contextFrom([
       { role: "system", content: "Be brief.", timestamp: 1 },
       userMessage("one"),
       said("openai-responses", call),
@@ -176,8 +176,8 @@ describe("sizes in the outputs of tools", () => {
   };
   const use = { type: "toolCall", id: "call_1", name: "read", arguments: {} } as const;
   const called = said("openai-responses", use);
-  const input = async (messages: Parameters<typeof contextOf>[0], profile: LimitProfile) =>
-    await project(contextOf(messages), openaiResponses({ model, profile }), { blobs });
+  const input = async (messages: Parameters<typeof contextFrom>[0], profile: LimitProfile) =>
+    await project(contextFrom(messages), openaiResponses({ model, profile }), { blobs });
 
   test("divide a text that is too long, and cut no character in two", async () => {
     const profile = row("textCharacters", 4);

@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import {
   type CallMetadata,
   contentFields,
-  partsOf,
   printCallMetadata,
   printTextMetadata,
   readCallMetadata,
   readTextMetadata,
+  textParts,
 } from "../../../src/providers/openai/round-trip-metadata.js";
 import { responsesOutput } from "../../arbitraries/openai-output.js";
 import { jsonValue, text } from "../../arbitraries/values.js";
@@ -56,7 +56,7 @@ describe("marks of texts", () => {
           const mark = readTextMetadata(printTextMetadata({ ...known, content: parts }, alone) ?? "");
           expect(mark).toMatchObject({ ...known, alone });
           const words = content.map((part) => (part.type === "refusal" ? part.refusal : part.text)).join("");
-          expect(partsOf(words, mark, contentFields(parts))).toEqual(content);
+          expect(textParts(words, mark, contentFields(parts))).toEqual(content);
         }
       }),
     );
@@ -80,7 +80,7 @@ describe("marks of texts", () => {
         ),
         text,
         (mark, words) => {
-          const said = partsOf(words, readTextMetadata(mark));
+          const said = textParts(words, readTextMetadata(mark));
           expect(said.map((part) => (part.type === "refusal" ? part.refusal : part.text)).join("")).toBe(
             words,
           );

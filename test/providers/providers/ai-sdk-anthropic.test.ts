@@ -3,7 +3,7 @@ import { generateText, jsonSchema, type ToolSet } from "ai";
 import {
   type AssistantMessage,
   cacheConversation,
-  contextOf,
+  contextFrom,
   project,
   toolCalls,
   toolResult,
@@ -121,7 +121,7 @@ describe("a session by way of the AI SDK", () => {
       usage: { input: 120, output: 40, cacheRead: 300, cacheWrite: 900, totalTokens: 1360 },
     });
     const results = toolCalls(reply).map((call) => toolResult(call, "done"));
-    const after = contextOf([...messages, reply, ...results]);
+    const after = contextFrom([...messages, reply, ...results]);
     const second = await project(after, target, options);
     const [head, goneOn] = [first, second].map(({ value }) => unmarked(value.messages.slice(0, 4)));
     expect(goneOn).toEqual(head);
@@ -147,7 +147,7 @@ describe("a session by way of the AI SDK", () => {
         inputSchema: jsonSchema({ type: "object" }),
       },
     };
-    const first = await project(contextOf([question]), target);
+    const first = await project(contextFrom([question]), target);
     const result = await generateText({ model, tools: searching, maxRetries: 0, ...first.value });
     const reply = readAiSdkReply(result);
     const isSource = (block: (typeof reply.content)[number]) =>
@@ -162,7 +162,7 @@ describe("a session by way of the AI SDK", () => {
       "text",
     ]);
     const stored: AssistantMessage = JSON.parse(JSON.stringify(reply));
-    const second = await project(contextOf([question, stored, userMessage("Thanks.")]), target);
+    const second = await project(contextFrom([question, stored, userMessage("Thanks.")]), target);
     expect(second.losses).toEqual([]);
     expect(second.value.messages[1]).toEqual(result.response.messages[0]);
     await generateText({ model, tools: searching, maxRetries: 0, ...second.value });

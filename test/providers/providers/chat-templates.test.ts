@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type AssistantMessage, type Context, contextOf, project, userMessage } from "sessile";
+import { type AssistantMessage, type Context, contextFrom, project, userMessage } from "sessile";
 import {
   type OpenaiChatDialect,
   type OpenaiChatMessage,
@@ -226,8 +226,8 @@ describe("the chat templates of all open models that the package carries", () =>
 
   test("raise, many of them, if messages are not merged or do not begin with the user", async () => {
     const summary = { role: "compactionSummary", summary: "Before.", tokensBefore: 1, timestamp: 1 } as const;
-    const compacted = contextOf([summary, userMessage("Go on.")]);
-    const begun = contextOf([said("Hello."), userMessage("Hi.")]);
+    const compacted = contextFrom([summary, userMessage("Go on.")]);
+    const begun = contextFrom([said("Hello."), userMessage("Hi.")]);
     const refusing = (messages: readonly OpenaiChatMessage[]) =>
       talkers.filter(({ model, template }) =>
         raisedBy(template, messages, formOf(model))?.includes("roles must alternate"),
@@ -248,7 +248,7 @@ describe("the chat templates of all open models that the package carries", () =>
       name: "read",
       arguments: { path },
     }));
-    const context = contextOf([userMessage("Go."), { ...said("Both."), content: calls }]);
+    const context = contextFrom([userMessage("Go."), { ...said("Both."), content: calls }]);
     for (const { model, dialect } of agents.filter(({ dialect }) => dialect === llama3)) {
       const raised = async (singleCalls: boolean) =>
         raisedBy(chatTemplate(model), await sent(context, { ...dialect, singleCalls }));

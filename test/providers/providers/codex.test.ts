@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { contextOf, project } from "sessile";
+import { contextFrom, project } from "sessile";
 import { codexExec } from "sessile/codex";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { base64, png } from "../../attachments/samples.js";
@@ -37,13 +37,13 @@ describe("codex exec", () => {
     const { messages, blobs } = await richSession();
     const [, first] = messages;
     const written = new Map<string, string>();
-    const pathOf = ({ base64: data }: { readonly base64: string }) => {
+    const imagePath = ({ base64: data }: { readonly base64: string }) => {
       const path = written.get(data) ?? shot(`image ${written.size}.png`);
       written.set(data, path);
       return path;
     };
-    const context = contextOf(first === undefined ? [] : [first]);
-    const { value, losses } = await project(context, codexExec({ pathOf }), { blobs });
+    const context = contextFrom(first === undefined ? [] : [first]);
+    const { value, losses } = await project(context, codexExec({ imagePath }), { blobs });
     for (const [data, path] of written) await writeFile(path, Buffer.from(data, "base64"));
     expect(await runCodex(value.args, value.prompt)).toEqual({
       exitCode: 0,

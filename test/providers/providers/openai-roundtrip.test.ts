@@ -3,7 +3,7 @@ import {
   type AssistantMessage,
   assistantMessage,
   cacheConversation,
-  contextOf,
+  contextFrom,
   memorySessionStore,
   project,
   type Session,
@@ -273,7 +273,7 @@ test.each([
 test("a refusal of a pair, whose path has a dot before its bracket, is traced to its entry", async () => {
   const call = { type: "toolCall", id: "call_1", name: "look", arguments: {} } as const;
   const asked = assistantMessage({ provider: "openai", model }, call);
-  const context = contextOf([userMessage("one"), asked, toolResult(call, "two")]);
+  const context = contextFrom([userMessage("one"), asked, toolResult(call, "two")]);
   const projection = await project(context, openaiChat({ model }));
   const message =
     "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";

@@ -5,11 +5,11 @@ import { type BranchVersion, BranchVersions } from "../../../src/session/context
 import {
   applyEdit,
   applyUpdates,
-  itemOf,
+  entryItem,
+  entryUpdates,
   latestEdits,
-  updatesOf,
 } from "../../../src/session/context/context-items.js";
-import { entryTableOf } from "../../../src/session/tree/session-tree.js";
+import { treeRows } from "../../../src/session/tree/session-tree.js";
 import { rounds } from "../../support/rounds.js";
 
 const time = { timestamp: "2026-01-01T00:00:00.000Z" };
@@ -41,7 +41,7 @@ class CountedEdits extends Map<number, SessionEntry> {
 }
 
 function branches(entries: readonly SessionEntry[], leaves?: readonly string[]) {
-  const table = entryTableOf(new SessionTree(entries));
+  const table = treeRows(new SessionTree(entries));
   const edits = new CountedEdits();
   for (const entry of entries) if ("targetId" in entry) edits.set(table.row(entry.id), entry);
   const parents = new Set(entries.map(({ parentId }) => parentId));
@@ -94,9 +94,9 @@ describe("the versions of an entry", () => {
             for (let each: BranchVersion | undefined = version; each !== undefined; each = each.before)
               if (each.edit !== undefined) edits.unshift(each.edit);
             // All of them at once, as a context applies them.
-            const item = itemOf(applyUpdates(entries[at], updatesOf(edits)) as SessionEntry, new Set());
+            const item = entryItem(applyUpdates(entries[at], entryUpdates(edits)) as SessionEntry, new Set());
             const edited = item && applyEdit(item, latestEdits(edits).get(id));
-            expect(version.messageOf(entries[at] as SessionEntry)).toEqual(edited?.message);
+            expect(version.entryMessage(entries[at] as SessionEntry)).toEqual(edited?.message);
             return edits.map((each) => each.id);
           });
           const sorted = (lists: readonly (readonly string[])[]) =>
@@ -123,7 +123,7 @@ describe("the versions of an entry", () => {
       const { table, edits, versions } = branches(entries);
       let found = 0;
       for (const version of versions.versions(table.row("e"), ["e"])) {
-        expect(version.messageOf(entries[0] as SessionEntry)).toMatchObject({ content: `t${found++}` });
+        expect(version.entryMessage(entries[0] as SessionEntry)).toMatchObject({ content: `t${found++}` });
       }
       expect(found).toBe(count);
       return edits.looked + targets;

@@ -18,7 +18,7 @@ import {
   runInMemory,
 } from "../../../src/session/context/build-context.js";
 import { assembleItems, type ItemParts } from "../../../src/session/context/context-items.js";
-import { entryTableOf, noRow } from "../../../src/session/tree/session-tree.js";
+import { noRow, treeRows } from "../../../src/session/tree/session-tree.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { type AnyEntry, entryTree, sessionOf } from "../../arbitraries/entries.js";
 import { rounds } from "../../support/rounds.js";
@@ -675,7 +675,7 @@ describe("requests for entries", () => {
     entries: readonly SessionEntry[],
     damaged: readonly string[] = [],
   ): readonly (readonly string[])[] {
-    const rows = entryTableOf(new SessionTree(entries));
+    const rows = treeRows(new SessionTree(entries));
     const bodies = new Map(entries.map((entry) => [entry.id, entry]));
     const rounds: string[][] = [];
     const steps = contextAt(rows, rows.size - 1);
@@ -704,16 +704,16 @@ describe("requests for entries", () => {
     });
 
     test("asks for nothing at the empty leaf", () => {
-      const steps = contextAt(entryTableOf(new SessionTree([user(0)])), noRow);
+      const steps = contextAt(treeRows(new SessionTree([user(0)])), noRow);
       expect(runInMemory(steps, () => user(0)).items).toEqual([]);
-      expect(contextAt(entryTableOf(new SessionTree()), noRow).next().value).toEqual([]);
+      expect(contextAt(treeRows(new SessionTree()), noRow).next().value).toEqual([]);
     });
 
     test("gives the same whether bodies are there at once or are let go after each step", () => {
       fc.assert(
         fc.property(conversation(12), ({ entries, leafId }) => {
           const tree = new SessionTree(entries);
-          const rows = entryTableOf(tree);
+          const rows = treeRows(tree);
           const bodies = new Map(entries.map((entry) => [entry.id, entry]));
           const entry = (id: string) => bodies.get(id);
           const steps = contextAt(rows, leafId === null ? noRow : rows.row(leafId));
@@ -730,7 +730,7 @@ describe("requests for entries", () => {
 
   describe("keptRange", () => {
     test("is the whole path without a compaction", () => {
-      const rows = entryTableOf(new SessionTree([user(0), user(1)]));
+      const rows = treeRows(new SessionTree([user(0), user(1)]));
       expect(keptRange(rows, rows.path(1), undefined, -1)).toEqual({
         start: 0,
         retained: [],
@@ -741,7 +741,7 @@ describe("requests for entries", () => {
     test("has what is retained in the order of the list, also from the kept range", () => {
       const last = compaction(5, "e3", ["e2", "e0", "e4", "e5", "gone", "e2"]);
       const entries = [...Array.from({ length: 5 }, (_, at) => user(at)), last];
-      const rows = entryTableOf(new SessionTree(entries));
+      const rows = treeRows(new SessionTree(entries));
       const range = keptRange(rows, rows.path(5), last as SessionEntry & { readonly type: "compaction" }, 5);
       expect(range).toEqual({ start: 3, retained: [2, 0, 4], earliest: 0 });
     });
@@ -750,7 +750,7 @@ describe("requests for entries", () => {
 
 describe("extending", () => {
   function sessionOf(entries: readonly AnyEntry[], damaged: (id: string) => boolean = () => false) {
-    const rows = entryTableOf(new SessionTree(entries));
+    const rows = treeRows(new SessionTree(entries));
     const bodies = new Map(entries.map((entry) => [entry.id, entry]));
     const bodyOf = (row: number) => (damaged(rows.id(row)) ? undefined : bodies.get(rows.id(row)));
     return { rows, bodyOf };

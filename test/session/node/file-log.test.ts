@@ -5,11 +5,11 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { DurableDirectories } from "../../../src/core/node/durable-directories.js";
 import type { FileSystem } from "../../../src/core/node/file-system.js";
 import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
-import { linesOf } from "../../../src/session/runtime/log-lines.js";
+import { logBatchLines } from "../../../src/session/runtime/log-lines.js";
 import {
   type DescriptorHolder,
   DescriptorPool,
-  descriptorPoolOf,
+  descriptorPool,
 } from "../../../src/storage/files/file-descriptors.js";
 import { FileLock } from "../../../src/storage/files/file-lock.js";
 import { FileLog, type FileLogOptions } from "../../../src/storage/files/file-log.js";
@@ -62,7 +62,7 @@ async function read(log: FileLog, from?: LogPosition): Promise<{ lines: string[]
   const lines: string[] = [];
   const batches: LogBatch[] = [];
   for await (const batch of log.read(from)) {
-    lines.push(...linesOf(batch).map((line) => new TextDecoder().decode(line)));
+    lines.push(...logBatchLines(batch).map((line) => new TextDecoder().decode(line)));
     batches.push(batch);
   }
   return { lines, batches };
@@ -415,7 +415,7 @@ describe("descriptors of open sessions", () => {
   /** A disk of which so many sessions keep their files open. */
   function diskOf(max: number): FileSystem {
     const disk = { ...nodeFileSystem };
-    descriptorPoolOf(disk, max);
+    descriptorPool(disk, max);
     return disk;
   }
 
@@ -473,7 +473,7 @@ describe("descriptors of open sessions", () => {
 
   test("a poll that finds nothing new closes no files of another session", async () => {
     const disk = new SimulatedDisk();
-    descriptorPoolOf(disk, 1);
+    descriptorPool(disk, 1);
     const store = disk.sessions({ dir: "/sessions" });
     const idle = await store.create({ cwd: "/p", id: "idle" });
     await idle.appendMessage(userMessage("a"));
@@ -491,7 +491,7 @@ describe("descriptors of open sessions", () => {
     test.each(sessionStoreConformance.map((one) => [one.name, one] as const))("%s", async (_, one) => {
       const disk = new SimulatedDisk();
       disk.clock = Date.now;
-      descriptorPoolOf(disk, 0);
+      descriptorPool(disk, 0);
       await one.run({ open: () => disk.sessions({ dir: "/sessions", lockWaitMs: 60_000 }) });
     });
   });

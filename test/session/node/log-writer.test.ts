@@ -6,12 +6,12 @@ import type { OpenFile, OpenMode } from "../../../src/core/node/file-system.js";
 import { LogWriter, type LogWriterOptions } from "../../../src/storage/files/log-writer.js";
 import {
   absentPosition,
-  endingOf,
   endsWith,
+  findFingerprint,
   fingerprintBytes,
-  fingerprintOf,
   isSameFile,
   isUnchanged,
+  lineEnding,
   parsePosition,
   printPosition,
   readEnding,
@@ -440,7 +440,7 @@ describe("positions", () => {
   test("a position prints and parses back", () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), fc.maxSafeNat(), fc.maxSafeNat(), lines, (dev, ino, size, bytes) => {
-        const position = { dev, ino, size, fingerprint: fingerprintOf(bytes) };
+        const position = { dev, ino, size, fingerprint: findFingerprint(bytes) };
         expect(parsePosition(printPosition(position))).toEqual(position);
       }),
     );
@@ -453,16 +453,16 @@ describe("positions", () => {
     fc.assert(
       fc.property(lines, lines, (before, batch) => {
         const file = Uint8Array.from([...before, ...batch]);
-        expect(fingerprintOf(batch)).toBe(fingerprintOf(file));
-        expect(fingerprintOf(file.subarray(-2 * fingerprintBytes))).toBe(fingerprintOf(file));
+        expect(findFingerprint(batch)).toBe(findFingerprint(file));
+        expect(findFingerprint(file.subarray(-2 * fingerprintBytes))).toBe(findFingerprint(file));
       }),
     );
   });
 
   test("another last line has another fingerprint", () => {
-    expect(fingerprintOf(utf8("a\nb\n"))).not.toBe(fingerprintOf(utf8("a\nc\n")));
-    expect(fingerprintOf(utf8("a\nb\n"))).toBe(fingerprintOf(utf8("x\nb\n")));
-    expect(fingerprintOf(new Uint8Array())).toBe("start");
+    expect(findFingerprint(utf8("a\nb\n"))).not.toBe(findFingerprint(utf8("a\nc\n")));
+    expect(findFingerprint(utf8("a\nb\n"))).toBe(findFingerprint(utf8("x\nb\n")));
+    expect(findFingerprint(new Uint8Array())).toBe("start");
   });
 
   test("a file is known by device and inode", () => {
@@ -491,7 +491,7 @@ describe("positions", () => {
   ])("a file ends at a size %s, told without its size", (_, text, size, expected) => {
     const { disk, file } = fileOf(text);
     expect(endsWith(file, size, utf8("\n"))).toBe(expected);
-    expect(endsWith(file, size, endingOf(utf8(`{}${"\n".repeat(size - 2 > 0 ? size - 2 : 1)}`)))).toBe(
+    expect(endsWith(file, size, lineEnding(utf8(`{}${"\n".repeat(size - 2 > 0 ? size - 2 : 1)}`)))).toBe(
       expected,
     );
     expect(endsWith(file, size, utf8("]\n"))).toBe(false);
@@ -504,10 +504,10 @@ describe("positions", () => {
       const line = `${"x".repeat(length - 1)}\n`;
       const { file } = fileOf(`{}\n${line}`);
       const ending = readEnding(file, line.length + 3);
-      expect(fingerprintOf(ending)).toBe(fingerprintOf(utf8(line)));
-      expect(fingerprintOf(endingOf(utf8(line)))).toBe(fingerprintOf(utf8(line)));
+      expect(findFingerprint(ending)).toBe(findFingerprint(utf8(line)));
+      expect(findFingerprint(lineEnding(utf8(line)))).toBe(findFingerprint(utf8(line)));
       expect(endsWith(file, line.length + 3, ending)).toBe(true);
-      expect(endsWith(file, line.length + 3, endingOf(utf8(line)))).toBe(true);
+      expect(endsWith(file, line.length + 3, lineEnding(utf8(line)))).toBe(true);
     },
   );
 

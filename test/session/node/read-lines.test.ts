@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { LogBatch, LogPosition } from "sessile";
 import { describe, expect, test } from "vitest";
 import type { OpenFile } from "../../../src/core/node/file-system.js";
-import { linesOf } from "../../../src/session/runtime/log-lines.js";
+import { logBatchLines } from "../../../src/session/runtime/log-lines.js";
 import { readHeadTail } from "../../../src/storage/files/read-head-tail.js";
 import { absentPosition, readLines, readRanges } from "../../../src/storage/files/read-lines.js";
 import { LogWatch } from "../../../src/storage/files/watch.js";
@@ -29,7 +29,7 @@ async function read(
   const batches: LogBatch[] = [];
   for await (const batch of readLines(file, file.stat(), from, { maxLineBytes, chunkBytes })) {
     // The bytes hold only until the next batch.
-    lines.push(...linesOf(batch).map((line) => Buffer.from(line).toString("latin1")));
+    lines.push(...logBatchLines(batch).map((line) => Buffer.from(line).toString("latin1")));
     batches.push(batch);
   }
   const last = batches.at(-1) as LogBatch;

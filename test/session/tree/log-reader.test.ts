@@ -8,7 +8,7 @@ import { decodeUtf8 } from "../../../src/core/bytes.js";
 import { crc32 } from "../../../src/core/crc32.js";
 import { DiagnosticList } from "../../../src/log/diagnostics.js";
 import { LogReader } from "../../../src/session/tree/log-reader.js";
-import { entryTableOf } from "../../../src/session/tree/session-tree.js";
+import { treeRows } from "../../../src/session/tree/session-tree.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";
 import { collectGarbage } from "../../support/collect-garbage.js";
@@ -107,7 +107,7 @@ describe("reading a log", () => {
           const [heads, whole] = [read(lines), parseSession(bytes)];
           expect(shapeOf(reader)).toEqual(shapeOf(heads));
           expect(reader.diagnostics).toEqual(heads.diagnostics);
-          const rows = entryTableOf(reader.tree);
+          const rows = treeRows(reader.tree);
           for (const [row, entry] of bodies) expect(entry).toEqual(whole.entry(rows.id(row)));
           usual += bodies.size;
         }),
@@ -121,7 +121,7 @@ describe("reading a log", () => {
         fc.property(entryTree(), (entries) => {
           const { lines, text } = sessionOf(entries);
           const bytes = encoder.encode(text);
-          const rows = entryTableOf(read(lines).tree);
+          const rows = treeRows(read(lines).tree);
           entries.forEach((entry, index) => {
             const { at, length } = rows.line(rows.row(entry.id)) ?? { at: -1, length: 0 };
             expect(new TextDecoder().decode(bytes.subarray(at, at + length))).toBe(lines[index + 1]);
@@ -204,7 +204,7 @@ describe("reading a log", () => {
         ["ORPHAN", 5],
       ]);
       const offsets = reader.diagnostics.map(({ offset }) => offset);
-      const rows = entryTableOf(reader.tree);
+      const rows = treeRows(reader.tree);
       expect(offsets).toEqual(["a", "b", "d"].map((id) => rows.line(rows.row(id))?.at));
     });
 

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { buildSessionContext, parseSession, type SessionEntry, SessionTree } from "sessile";
 import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
-import { type EntryHead, type EntryKey, entryIdOf } from "../../../src/log/entry-prefix.js";
-import { EntryTable, entryTableOf, noRow } from "../../../src/session/tree/session-tree.js";
+import { type EntryHead, type EntryKey, toEntryId } from "../../../src/log/entry-prefix.js";
+import { EntryTable, noRow, treeRows } from "../../../src/session/tree/session-tree.js";
 import { type AnyEntry, entryTree, sessionOf } from "../../arbitraries/entries.js";
 import { isFull, rounds } from "../../support/rounds.js";
 import { naiveChildren, naivePath, naiveTree, naiveWalk } from "./naive-tree.js";
@@ -338,7 +338,7 @@ describe("the table", () => {
       const context = buildSessionContext({ tree, leafId: last, entry: (id) => bodies.get(id) });
       expect(context.items).toHaveLength(length);
       expect(context.items.at(-1)?.entryId).toBe(last);
-      expect(entryTableOf(tree).size).toBe(length);
+      expect(treeRows(tree).size).toBe(length);
     });
   });
 });
@@ -362,7 +362,7 @@ describe("the rows of keys", () => {
         }
         expect(rows.size).toBe(map.size);
         const found = Array.from(map, ([each, row]) => [rows.rowOfKey(each), rows.key(row), rows.id(row)]);
-        expect(found).toEqual(Array.from(map, ([each, row]) => [row, each, entryIdOf(each)]));
+        expect(found).toEqual(Array.from(map, ([each, row]) => [row, each, toEntryId(each)]));
         expect(asked.map((each) => rows.rowOfKey(each))).toEqual(asked.map((each) => map.get(each) ?? noRow));
       }),
     );

@@ -23,7 +23,10 @@ export interface FileContent {
 }
 
 /** The type that the bytes have, compared with the name's extension. The name alone decides nothing. */
-export function contentOf({ bytes, claimed }: ReadAttachment, title: string): FileContent | Refusal {
+export function readAttachmentContent(
+  { bytes, claimed }: ReadAttachment,
+  title: string,
+): FileContent | Refusal {
   const size = bytes.length;
   if (size === 0) return empty;
   const media = sniff(bytes);
@@ -92,7 +95,7 @@ export interface AttachmentDocumentBlock {
 export type AttachmentContentBlock = AttachmentTextBlock | AttachmentImageBlock | AttachmentDocumentBlock;
 
 /** The number of bytes of a block in a JSON body, computed without a second copy of a large one. */
-export function bodyBytesOf(block: AttachmentContentBlock): number {
+export function blockBodyBytes(block: AttachmentContentBlock): number {
   if (block.type === "text") return size({ ...block, text: "" }) + jsonBytes(block.text);
   const { source } = block;
   const frame = size({ ...block, source: { ...source, data: "" } });

@@ -76,7 +76,7 @@ function mebibytes(bytes: number): string {
 }
 
 /** Maps a read error to the file's failure; undefined if the error is not about the file. */
-export function refusalOf(error: unknown): Refusal | undefined {
+export function errorRefusal(error: unknown): Refusal | undefined {
   if (SessileError.is(error, "FILE_REFUSED")) return pathRefusals[error.details.reason];
   if (SessileError.is(error, "NOT_A_FILE")) {
     return { code: "NOT_A_FILE", reason: `it is a ${error.details.kind}, not a file` };

@@ -5,7 +5,7 @@ import nodePath from "node:path";
 import { chiralityLimits } from "../../../content/limits/index.js";
 import { mediaTypeOfName } from "../../../content/media/index.js";
 import { type LocalFile, type ReadLocalFileOptions, readLocalFile } from "../../../storage/files/index.js";
-import { notAbsolute, overBudget, type Refusal, refusalOf, unreadable, unsupported } from "./failure.js";
+import { errorRefusal, notAbsolute, overBudget, type Refusal, unreadable, unsupported } from "./failure.js";
 
 /** The file system as the resolver needs it. */
 export interface AttachmentFiles {
@@ -42,7 +42,7 @@ export async function readAttachment(
     const { bytes } = await files.read(path, { ...options, maxBytes });
     return bytes.length > room ? overBudget : { bytes, claimed };
   } catch (error) {
-    const refusal = refusalOf(error);
+    const refusal = errorRefusal(error);
     if (refusal === undefined) throw error;
     // The read checks the kind of file before it opens it, so permission is checked first here.
     const isOther = refusal.code === "SYMLINK" || refusal.code === "NOT_A_FILE";

@@ -9,8 +9,8 @@ import type { ReadLocalFileOptions } from "../../../storage/files/index.js";
 import {
   type AttachmentContentBlock,
   type AttachmentTextBlock,
-  contentOf,
   type FileContent,
+  readAttachmentContent,
 } from "./content.js";
 import { type AttachmentError, locked, plainName, type Refusal, warningText } from "./failure.js";
 import { type AttachmentFiles, nodeAttachmentFiles, readAttachment } from "./read-attachment.js";
@@ -84,7 +84,7 @@ export async function resolveWith(
   const take = async (path: string): Promise<FileContent | Refusal> => {
     const file = await readAttachment(files, path, room, reading);
     if ("code" in file) return file;
-    const content = contentOf(file, plainName(path));
+    const content = readAttachmentContent(file, plainName(path));
     if ("code" in content) return content;
     if (content.pdf?.encrypted && (await needsPassword(file.bytes))) return locked;
     return check(content) ?? content;

@@ -8,7 +8,7 @@ import {
 } from "../../../content/limits/index.js";
 import { anthropic as anthropicLimits } from "../../../content/limits/internal.js";
 import type { TargetLimits } from "../../../providers/index.js";
-import { type AttachmentTextBlock, bodyBytesOf, type FileContent } from "./content.js";
+import { type AttachmentTextBlock, blockBodyBytes, type FileContent } from "./content.js";
 import type { Refusal } from "./failure.js";
 
 /** Bytes reserved for the rest of the agent's request, such as its instructions and tools. */
@@ -30,11 +30,11 @@ export function targetCheck(
   if (target === null) return () => undefined;
   const { profile, ...situation } = target ?? { profile: anthropicLimits };
   let items: readonly LimitItem[] = text === undefined ? [] : [itemOfText(text)];
-  let bodyBytes = reservedBytes + (text === undefined ? 0 : bodyBytesOf(text));
+  let bodyBytes = reservedBytes + (text === undefined ? 0 : blockBodyBytes(text));
   checkLimits(items, profile, { ...situation, bodyBytes });
   return (content) => {
-    const withIt = [...items, itemOf(content)];
-    const bodyWithIt = bodyBytes + bodyBytesOf(content.block);
+    const withIt = [...items, contentItem(content)];
+    const bodyWithIt = bodyBytes + blockBodyBytes(content.block);
     const [violation] = checkLimits(withIt, profile, { ...situation, bodyBytes: bodyWithIt });
     if (violation !== undefined) return refused(profile, violation);
     items = withIt;
@@ -47,7 +47,7 @@ function itemOfText({ text }: AttachmentTextBlock): LimitItem {
   return { mediaType: "text/plain", kind: "text", size: Buffer.byteLength(text), characters: text.length };
 }
 
-function itemOf({ block, image, pdf, size }: FileContent): LimitItem {
+function contentItem({ block, image, pdf, size }: FileContent): LimitItem {
   if (pdf !== undefined) return { ...pdf, size };
   if (image === undefined) return { mediaType: block.source.media_type, size };
   return { ...image, size };

@@ -70,7 +70,7 @@ export async function readWith(
 ): Promise<LocalFile> {
   const maxBytes = integerOption("maxBytes", options.maxBytes, defaultMaxBytes, 1, mostBytes);
   const links = oneOfOption("links", options.links, ["follow", "refuse"]);
-  const path = pathOf(input);
+  const path = readPath(input);
   const { signal } = options;
   signal?.throwIfAborted();
   const roots = options.roots && (await resolveRoots(files, options.roots));
@@ -107,7 +107,7 @@ export async function readWith(
   }
 }
 
-function pathOf(input: string | URL): string {
+function readPath(input: string | URL): string {
   if (typeof input !== "string" && !(input instanceof URL)) {
     throw new TypeError(`path: expected a string or a URL, got ${describe(input)}`);
   }

@@ -15,7 +15,7 @@ import type { Durability } from "../../../core/arguments.js";
 import { Semaphore } from "../../../core/concurrency.js";
 import { partitionFolder } from "../../../core/ids.js";
 import {
-  errnoOf,
+  errnoCode,
   type FileStat,
   type FileSystem,
   type OpenFile,
@@ -247,8 +247,8 @@ export class FileBlobBackend implements BlobBackend {
   /** The path of a blob: the first that exists, or that of a new file. */
   #pathFor(ref: BlobRef, { mediaType }: BlobHints): string {
     const { layout, fileSystem } = this.#directory;
-    const folder = layout.folderOf(ref);
-    const names = layout.namesOf(ref);
+    const folder = layout.folderByRef(ref);
+    const names = layout.namesByRef(ref);
     const exists = (name: string) => fileSystem.lstat(this.#directory.at(folder, name)) !== undefined;
     const found = names.length > 1 ? names.find(exists) : undefined;
     return join(folder, found ?? layout.nameFor(ref, mediaType));
@@ -259,7 +259,7 @@ export class FileBlobBackend implements BlobBackend {
       return await touchBlob(this.#directory, path, isSame);
     } catch (error) {
       // It cannot be read, touched or fsynced: the caller has the bytes and writes them anew.
-      if (errnoOf(error) === undefined) throw error;
+      if (errnoCode(error) === undefined) throw error;
       return undefined;
     }
   }
@@ -269,7 +269,7 @@ export class FileBlobBackend implements BlobBackend {
       return { ref, size, touchedAt: await file.publish(path) };
     } catch (error) {
       // Windows does not replace a file that is read-only or open; an identical one will do.
-      if (!["EPERM", "EACCES", "EBUSY", "EEXIST"].includes(errnoOf(error) ?? "")) throw error;
+      if (!["EPERM", "EACCES", "EBUSY", "EEXIST"].includes(errnoCode(error) ?? "")) throw error;
       const touched = await this.#touch(
         path,
         async () => (await fileRef(this.#directory, path, ref)) === ref,
@@ -288,7 +288,7 @@ export class FileBlobBackend implements BlobBackend {
     try {
       file = fileSystem.open(target, "readNoFollow");
     } catch (error) {
-      const stat = errnoOf(error) === "ENOTDIR" ? undefined : fileSystem.lstat(target);
+      const stat = errnoCode(error) === "ENOTDIR" ? undefined : fileSystem.lstat(target);
       if (stat === undefined) return undefined;
       if (stat.kind === "file") throw error;
       throw this.#notAFile(path, ref, stat);

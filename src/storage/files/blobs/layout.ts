@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { DigestAlgorithm, HashFunction } from "../../../blobs/index.js";
-import { partsOf, refOf } from "../../../blobs/internal.js";
+import { partsByRef, toRef } from "../../../blobs/internal.js";
 import type { BlobRef } from "../../../content/index.js";
 import { knownMediaTypes, mediaTypeInfo } from "../../../core/media-types.js";
 
@@ -15,11 +15,11 @@ export interface Layout {
   /** The content of `store.json`. */
   readonly description: Readonly<Record<string, unknown>>;
   /** The folder of a blob, relative to the store. */
-  folderOf(ref: BlobRef): string;
+  folderByRef(ref: BlobRef): string;
   /** The file name of a new blob. */
   nameFor(ref: BlobRef, mediaType: string | undefined): string;
   /** The file names that a blob may have, likeliest first; empty if this layout cannot have it. */
-  namesOf(ref: BlobRef): readonly string[];
+  namesByRef(ref: BlobRef): readonly string[];
   /** The folders that hold blobs. */
   folders(list: (folder: string) => Promise<readonly string[]>): AsyncIterable<string>;
   /** The ref of a file in such a folder; undefined if the file is no blob. */
@@ -32,12 +32,12 @@ export const formatVersion = 1;
 /** `blobs/<algorithm>/<first two digits>/<digits>`: any number of blobs, of both algorithms. */
 export const sharded: Layout = {
   description: { format: formatVersion },
-  folderOf(ref) {
-    const { algorithm, hex } = partsOf(ref);
+  folderByRef(ref) {
+    const { algorithm, hex } = partsByRef(ref);
     return join("blobs", algorithm, hex.slice(0, 2));
   },
-  nameFor: (ref) => partsOf(ref).hex,
-  namesOf: (ref) => [partsOf(ref).hex],
+  nameFor: (ref) => partsByRef(ref).hex,
+  namesByRef: (ref) => [partsByRef(ref).hex],
   async *folders(list) {
     for (const algorithm of ["sha256", "blake3"]) {
       for (const shard of await list(join("blobs", algorithm))) {
@@ -47,7 +47,7 @@ export const sharded: Layout = {
   },
   refAt(folder, name) {
     const [, algorithm = "", shard = ""] = folder.split(/[/\\]/);
-    return name.startsWith(shard) ? refOf(algorithm, name) : undefined;
+    return name.startsWith(shard) ? toRef(algorithm, name) : undefined;
   },
 };
 
@@ -58,22 +58,22 @@ export const sharded: Layout = {
 export function flat(algorithm: DigestAlgorithm): Layout {
   return {
     description: { format: formatVersion, layout: "flat", digest: algorithm },
-    folderOf: () => "blobs",
-    nameFor: (ref, mediaType) => `${partsOf(ref).hex}.${extensionOf(mediaType)}`,
-    namesOf(ref) {
-      const { hex, algorithm: other } = partsOf(ref);
+    folderByRef: () => "blobs",
+    nameFor: (ref, mediaType) => `${partsByRef(ref).hex}.${mediaTypeExtension(mediaType)}`,
+    namesByRef(ref) {
+      const { hex, algorithm: other } = partsByRef(ref);
       return other === algorithm ? knownExtensions.map((extension) => `${hex}.${extension}`) : [];
     },
     async *folders() {
       yield "blobs";
     },
-    refAt: (_, name) => refOf(algorithm, /^([0-9a-f]{64})\.[A-Za-z0-9]{1,8}$/.exec(name)?.[1] ?? ""),
+    refAt: (_, name) => toRef(algorithm, /^([0-9a-f]{64})\.[A-Za-z0-9]{1,8}$/.exec(name)?.[1] ?? ""),
   };
 }
 
 const unknownExtension = "bin";
 
-/** Every extension that {@link extensionOf} gives, the likeliest first. */
+/** Every extension that {@link mediaTypeExtension} gives, the likeliest first. */
 export const knownExtensions: readonly string[] = /* @__PURE__ */ [
   ...knownMediaTypes.map(({ extensions }) => extensions[0]),
   unknownExtension,
@@ -83,6 +83,6 @@ export const knownExtensions: readonly string[] = /* @__PURE__ */ [
  * The extension of a media type's files, for layouts that show it, without the dot; `bin` for one that is
  * unknown or not given. Parameters and case do not matter.
  */
-export function extensionOf(mediaType: string | undefined): string {
+export function mediaTypeExtension(mediaType: string | undefined): string {
   return mediaTypeInfo(mediaType ?? "")?.extensions[0] ?? unknownExtension;
 }

@@ -8,7 +8,7 @@ import { decodeUtf8, encodeUtf8 } from "../../../core/bytes.js";
 import { SessileError } from "../../../core/errors/index.js";
 import { randomHex8 } from "../../../core/ids.js";
 import { DurableDirectories } from "../../../core/node/durable-directories.js";
-import { errnoOf, type FileSystem } from "../../../core/node/file-system.js";
+import { errnoCode, type FileSystem } from "../../../core/node/file-system.js";
 import { publishExclusive } from "../../../core/node/publish-exclusive.js";
 import { readFullySync, writeNewFile } from "../../../core/node/read-write-fully.js";
 import { isRecord } from "../../../core/shape.js";
@@ -116,7 +116,7 @@ export class StoreDirectory {
     try {
       return this.fileSystem.open(this.at("store.json"), "readNoFollow");
     } catch (error) {
-      if (errnoOf(error) === "ENOTDIR") return undefined;
+      if (errnoCode(error) === "ENOTDIR") return undefined;
       throw error;
     }
   }
@@ -139,7 +139,7 @@ export class StoreDirectory {
 
 /** The paths, relative to the store, at which a blob exists. */
 export async function existingPaths(directory: StoreDirectory, ref: BlobRef): Promise<readonly string[]> {
-  const folder = directory.layout.folderOf(ref);
+  const folder = directory.layout.folderByRef(ref);
   return (await existingNames(directory, ref)).map((name) => join(folder, name));
 }
 
@@ -148,9 +148,9 @@ export async function existingPaths(directory: StoreDirectory, ref: BlobRef): Pr
  */
 async function existingNames(directory: StoreDirectory, ref: BlobRef): Promise<readonly string[]> {
   const { layout, fileSystem } = directory;
-  const names = layout.namesOf(ref);
+  const names = layout.namesByRef(ref);
   if (names.length < 2) return names;
-  const folder = layout.folderOf(ref);
+  const folder = layout.folderByRef(ref);
   const known = names.filter((name) => fileSystem.lstat(directory.at(folder, name)) !== undefined);
   if (known.length > 0) return known;
   const all = await fileSystem.list(directory.at(folder));

@@ -2,7 +2,7 @@
 
 import { dirname } from "node:path";
 import type { BlobLeftovers } from "../../../blobs/index.js";
-import { errnoOf, type OpenFile } from "../../../core/node/file-system.js";
+import { errnoCode, type OpenFile } from "../../../core/node/file-system.js";
 import { isRunning } from "../../../core/node/process-identity.js";
 import {
   appendFully,
@@ -44,7 +44,7 @@ export class TempFile {
     try {
       return create();
     } catch (error) {
-      if (errnoOf(error) !== "ENOENT") throw error;
+      if (errnoCode(error) !== "ENOENT") throw error;
       // Another program removed the folder since it was created.
       directory.forget();
       await directory.prepare();
@@ -96,7 +96,7 @@ export class TempFile {
     try {
       fileSystem.rename(this.#path, target);
     } catch (error) {
-      if (errnoOf(error) !== "ENOENT" || fileSystem.lstat(this.#path) === undefined) throw error;
+      if (errnoCode(error) !== "ENOENT" || fileSystem.lstat(this.#path) === undefined) throw error;
       this.#directory.forget();
       this.#directory.createFolder(folder);
       fileSystem.rename(this.#path, target);

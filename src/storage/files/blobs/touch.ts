@@ -1,7 +1,7 @@
 /** Renews the lease of a blob by the modification time of its file. */
 
 import { dirname } from "node:path";
-import { errnoOf, type FileStat, type OpenFile } from "../../../core/node/file-system.js";
+import { errnoCode, type FileStat, type OpenFile } from "../../../core/node/file-system.js";
 import type { StoreDirectory } from "./store-directory.js";
 
 /** A blob that was touched. */
@@ -34,7 +34,7 @@ export async function touchBlob(
   try {
     file = fileSystem.open(target, "readNoFollow");
   } catch (error) {
-    if (!["ENOTDIR", "ELOOP", "EMLINK", "ENXIO"].includes(errnoOf(error) ?? "")) throw error;
+    if (!["ENOTDIR", "ELOOP", "EMLINK", "ENXIO"].includes(errnoCode(error) ?? "")) throw error;
   }
   if (file === undefined) return undefined;
   try {

@@ -2,10 +2,10 @@
 
 import { basename, dirname, join } from "node:path";
 import type { BlobStat, BlobTrash, TrashedBlob } from "../../../blobs/index.js";
-import { hashTable, partsOf, refFrom, refOf } from "../../../blobs/internal.js";
+import { hashTable, partsByRef, refFrom, toRef } from "../../../blobs/internal.js";
 import type { BlobRef } from "../../../content/index.js";
 import { randomHex8 } from "../../../core/ids.js";
-import { errnoOf, type FileStat, storageError } from "../../../core/node/file-system.js";
+import { errnoCode, type FileStat, storageError } from "../../../core/node/file-system.js";
 import { publishExclusive } from "../../../core/node/publish-exclusive.js";
 import { nodeSha256 } from "./layout.js";
 import { readPieces } from "./read-file.js";
@@ -39,7 +39,7 @@ export class FileTrash implements BlobTrash {
         const ref = refOfTrashed(name);
         const stat = ref && fileSystem.lstat(this.#directory.at("trash", name));
         if (ref === undefined || stat?.kind !== "file") continue;
-        yield { ref, size: stat.size, ...timesOf(stat) };
+        yield { ref, size: stat.size, ...fileTimes(stat) };
       }
     } catch (error) {
       throw storageError("list the trash of", this.#directory.path, error);
@@ -49,9 +49,9 @@ export class FileTrash implements BlobTrash {
   restore(ref: BlobRef): Promise<boolean> {
     return this.#guard(async () => {
       const { fileSystem, layout } = this.#directory;
-      for (const name of await this.#namesOf(ref)) {
+      for (const name of await this.#namesByRef(ref)) {
         const from = this.#directory.at("trash", nameInTrash(ref, name));
-        const folder = layout.folderOf(ref);
+        const folder = layout.folderByRef(ref);
         if (fileSystem.lstat(from)?.kind !== "file") continue;
         this.#directory.createFolder(folder);
         try {
@@ -64,7 +64,7 @@ export class FileTrash implements BlobTrash {
           }
           await restoreFile(this.#directory, from, join(folder, name), ref);
         } catch (error) {
-          if (errnoOf(error) === "ENOENT") continue; // deleted for good, or restored by another process
+          if (errnoCode(error) === "ENOENT") continue; // deleted for good, or restored by another process
           throw error;
         }
         return true;
@@ -77,7 +77,7 @@ export class FileTrash implements BlobTrash {
     return this.#guard(async () => {
       const { fileSystem } = this.#directory;
       let deleted = false;
-      for (const name of await this.#namesOf(ref)) {
+      for (const name of await this.#namesByRef(ref)) {
         const path = this.#directory.at("trash", nameInTrash(ref, name));
         if (seen !== undefined && !isSeen(fileSystem.lstat(path), seen)) continue;
         if (fileSystem.unlink(path)) deleted = true;
@@ -88,10 +88,10 @@ export class FileTrash implements BlobTrash {
   }
 
   /** The file names that a blob in the trash may have had. */
-  async #namesOf(ref: BlobRef): Promise<readonly string[]> {
+  async #namesByRef(ref: BlobRef): Promise<readonly string[]> {
     const { layout, fileSystem } = this.#directory;
     this.#directory.check();
-    const names = layout.namesOf(ref);
+    const names = layout.namesByRef(ref);
     if (names.length < 2) return names;
     const all = await fileSystem.list(this.#directory.at("trash"));
     return all
@@ -121,7 +121,7 @@ export function moveToTrash(directory: StoreDirectory, path: string, to: string,
   try {
     fileSystem.rename(source, target);
   } catch (error) {
-    if (errnoOf(error) === "ENOENT") return false; // moved by another collection, or deleted
+    if (errnoCode(error) === "ENOENT") return false; // moved by another collection, or deleted
     throw error;
   }
   if (fileSystem.lstat(target)?.mtimeMs === touchedAt) return true;
@@ -129,7 +129,7 @@ export function moveToTrash(directory: StoreDirectory, path: string, to: string,
     publishExclusive(fileSystem, target, source);
     fileSystem.unlink(target);
   } catch (error) {
-    if (errnoOf(error) !== "ENOENT") throw error; // restored already by the process that touched it
+    if (errnoCode(error) !== "ENOENT") throw error; // restored already by the process that touched it
   }
   return false;
 }
@@ -149,7 +149,7 @@ export function quarantine(
   const isSame = (stat: FileStat | undefined) => stat?.ino === seen.ino && stat.dev === seen.dev;
   if (!isSame(fileSystem.lstat(from))) return undefined;
   fileSystem.mkdir(directory.at("quarantine"));
-  const name = `${partsOf(ref).algorithm}-${basename(path)}-${randomHex8()}`;
+  const name = `${partsByRef(ref).algorithm}-${basename(path)}-${randomHex8()}`;
   const to = directory.at("quarantine", name);
   fileSystem.rename(from, to);
   if (isSame(fileSystem.lstat(to))) return to;
@@ -161,7 +161,7 @@ export function quarantine(
 /** Deletes what was moved to quarantine under a name. Returns whether there was anything. */
 export async function deleteQuarantined(directory: StoreDirectory, ref: BlobRef): Promise<boolean> {
   const { fileSystem } = directory;
-  const { algorithm, hex } = partsOf(ref);
+  const { algorithm, hex } = partsByRef(ref);
   let isDeleted = false;
   for (const { name } of await fileSystem.list(directory.at("quarantine")))
     if (name.startsWith(`${algorithm}-${hex}`) && fileSystem.unlink(directory.at("quarantine", name)))
@@ -199,7 +199,7 @@ const hashes = hashTable([nodeSha256]);
 
 /** The digest of the bytes at a path, by the algorithm of a ref. */
 export async function fileRef({ fileSystem }: StoreDirectory, path: string, ref: BlobRef): Promise<BlobRef> {
-  const hash = hashes[partsOf(ref).algorithm];
+  const hash = hashes[partsByRef(ref).algorithm];
   const hasher = hash.create();
   const file = fileSystem.open(path, "readNoFollow");
   if (file === undefined) throw Object.assign(new Error(`ENOENT: ${path} is gone`), { code: "ENOENT" });
@@ -208,22 +208,22 @@ export async function fileRef({ fileSystem }: StoreDirectory, path: string, ref:
 }
 
 /** A move changes the ctime on most file systems; the mtime is the blob's lease. */
-function timesOf({ ctimeMs, mtimeMs }: FileStat): Pick<TrashedBlob, "trashedAt" | "touchedAt"> {
+function fileTimes({ ctimeMs, mtimeMs }: FileStat): Pick<TrashedBlob, "trashedAt" | "touchedAt"> {
   return { trashedAt: Math.max(ctimeMs, mtimeMs), touchedAt: mtimeMs };
 }
 
 function isSeen(stat: FileStat | undefined, seen: TrashedBlob): boolean {
   if (stat === undefined) return false;
-  const { trashedAt, touchedAt } = timesOf(stat);
+  const { trashedAt, touchedAt } = fileTimes(stat);
   return trashedAt === seen.trashedAt && touchedAt === seen.touchedAt;
 }
 
 function nameInTrash(ref: BlobRef, name: string): string {
-  return `${partsOf(ref).algorithm}-${name}`;
+  return `${partsByRef(ref).algorithm}-${name}`;
 }
 
 function refOfTrashed(name: string): BlobRef | undefined {
   const [, algorithm = "", hex = ""] =
     /^(sha256|blake3)-([0-9a-f]{64})(?:\.[A-Za-z0-9]{1,8})?$/.exec(name) ?? [];
-  return refOf(algorithm, hex);
+  return toRef(algorithm, hex);
 }

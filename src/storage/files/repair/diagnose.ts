@@ -87,7 +87,7 @@ const infos: ReadonlySet<SessionFindingCode> = new Set([
 ]);
 
 /** The default severity of a code. */
-function severityOf(code: SessionFindingCode): FindingSeverity {
+function severityByCode(code: SessionFindingCode): FindingSeverity {
   return infos.has(code) ? "info" : warnings.has(code) ? "warning" : "error";
 }
 
@@ -182,7 +182,7 @@ export async function diagnoseSessionOn(
     const blobRefs = probe && new BlobRefCheck(probe, findings);
     const lost = { lines: 0, bytes: 0 };
     const problem = (found: ScanProblem) => {
-      const finding = findingOf(found, isLive);
+      const finding = problemFinding(found, isLive);
       findings.add(finding);
       if (!found.lost || finding.severity !== "error") return;
       lost.lines++;
@@ -205,7 +205,7 @@ export async function diagnoseSessionOn(
     return {
       path: absolute,
       verdict,
-      summary: summaryOf(verdict, reader.lines, lost, findings),
+      summary: verdictSummary(verdict, reader.lines, lost, findings),
       size: stat.size,
       lines: reader.lines,
       entries: { total: rows.size, readable: rows.size - damaged.size },
@@ -224,12 +224,12 @@ const verdicts = { error: "damaged", warning: "usable", info: "sound" } as const
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** A problem of a line as a finding. */
-export function findingOf(problem: ScanProblem, isLive = false): SessionFinding {
+export function problemFinding(problem: ScanProblem, isLive = false): SessionFinding {
   const { code, line, offset, message, entryId, bytes, repeated } = problem;
   // While another process holds the lock, a last line without a line feed is being written.
   const isHarmless = repeated || (code === "TORN_TAIL" && isLive);
   const more = repeated ? "; it has the same bytes" : "";
-  const severity = isHarmless ? "info" : severityOf(code);
+  const severity = isHarmless ? "info" : severityByCode(code);
   const finding: Writable<SessionFinding> = { code, severity, message: message + more };
   if (line !== 0) {
     finding.line = line;
@@ -240,7 +240,7 @@ export function findingOf(problem: ScanProblem, isLive = false): SessionFinding 
   return finding;
 }
 
-function summaryOf(
+function verdictSummary(
   verdict: SessionDiagnosis["verdict"],
   lines: number,
   lost: { readonly lines: number; readonly bytes: number },
@@ -293,7 +293,7 @@ export class Findings {
   }
 
   add(finding: Omit<SessionFinding, "severity"> & { readonly severity?: FindingSeverity }): void {
-    const { code, severity = severityOf(code) } = finding;
+    const { code, severity = severityByCode(code) } = finding;
     this.counts[code] = (this.counts[code] ?? 0) + 1;
     if (severity === "error" || (severity === "warning" && this.worst === "info")) this.worst = severity;
     const message = SessileError.printable(finding.message);

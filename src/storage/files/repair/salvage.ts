@@ -31,7 +31,7 @@ import { headerLine, noRow, parseKind, withLineFeed, withParent } from "../../..
 import { withRegularFile } from "../file-descriptors.js";
 import { readRanges } from "../read-lines.js";
 import { idOfPath } from "../session-layout.js";
-import { Findings, findingOf, type SessionFinding } from "./diagnose.js";
+import { Findings, problemFinding, type SessionFinding } from "./diagnose.js";
 import { SessionScan } from "./scan.js";
 
 /** The parent of a missing parent: `chain` the entry before its first child, `root` no entry. */
@@ -152,13 +152,13 @@ export async function salvageSessionOn(
     const scan = await SessionScan.of(file, stat, reading, {
       problem: (problem) => {
         if (!problem.lost) return;
-        losses.add(findingOf(problem));
+        losses.add(problemFinding(problem));
         if (problem.repeated) return;
         lost.lines++;
         lost.bytes += problem.bytes ?? 0;
       },
     });
-    const header = headerOf(scan, from, to, stat, options);
+    const header = scanHeader(scan, from, to, stat, options);
     const places: SalvagedPlace[] = [];
     let placed = 0;
     const place = (found: SalvagedPlace) => {
@@ -187,7 +187,7 @@ export async function salvageSessionOn(
 }
 
 /** The header of the session, or a new one. */
-function headerOf(
+function scanHeader(
   scan: SessionScan,
   from: string,
   to: string,
@@ -276,7 +276,7 @@ async function* salvagedLines(
       bytes += rows.lineLength(row);
     }
     const lines = await rows.read(log, batch);
-    yield concatBytes(lines.flatMap((line, at) => linesOf(batch[at] as number, line ?? changed())));
+    yield concatBytes(lines.flatMap((line, at) => rowLines(batch[at] as number, line ?? changed())));
   }
   // If the file was truncated or rewritten during the copy, the copy may mix two states.
   const { size, mtimeMs } = file.stat();
@@ -301,7 +301,7 @@ async function* salvagedLines(
   }
 
   /** The line of a row, after a placeholder for its parent if that is missing. */
-  function linesOf(row: number, line: Uint8Array): readonly Uint8Array[] {
+  function rowLines(row: number, line: Uint8Array): readonly Uint8Array[] {
     const { at: offset = 0 } = rows.line(row) ?? {};
     const time = rows.timestamp(row);
     const entryId = rows.id(row);

@@ -1,16 +1,16 @@
 /** Scans every line of a session file, with the problems of each. */
 
 import type { FileStat, OpenFile } from "../../../core/node/file-system.js";
-import { defaultLimits, entryIdOf, type LineSink } from "../../../log/internal.js";
+import { defaultLimits, type LineSink, toEntryId } from "../../../log/internal.js";
 import type { Diagnostic, SessionEntry, UnknownEntry } from "../../../session/index.js";
 import {
   type DamagedBytes,
   type EntryPlace,
   type EntryTable,
   eachLine,
-  entryTableOf,
   LogReader,
   noRow,
+  treeRows,
 } from "../../../session/internal.js";
 import { type ReadLineOptions, readLines } from "../read-lines.js";
 
@@ -61,7 +61,7 @@ export class SessionScan implements LineSink {
       onEntry: (row, entry) => this.#onEntry(row, entry),
       onDiagnostic: (diagnostic, damaged) => this.#onDiagnostic(diagnostic, damaged),
     });
-    this.rows = entryTableOf(this.reader.tree);
+    this.rows = treeRows(this.reader.tree);
   }
 
   /** Scans a file up to its size in `stat`. */
@@ -114,7 +114,7 @@ export class SessionScan implements LineSink {
     for (let row = size; row < this.rows.size; row++) {
       const parentId = this.reader.damagedRows.get(row);
       if (parentId != null && this.rows.parent(row) === noRow)
-        this.#unresolvedParents.set(row, entryIdOf(parentId));
+        this.#unresolvedParents.set(row, toEntryId(parentId));
     }
   }
 

@@ -65,7 +65,7 @@ class R2BlobBackend implements BlobBackend {
     const stat = await this.#bucket.call("put into", key, () =>
       this.#bucket.binding.put(key, bytes, options),
     );
-    return statOf(ref, stat ?? fail("put into", key));
+    return statByRef(ref, stat ?? fail("put into", key));
   }
 
   async create(): Promise<BlobWriter> {
@@ -76,7 +76,7 @@ class R2BlobBackend implements BlobBackend {
       publish: async (ref, staged) => {
         const key = this.#keys.blob(ref);
         const stat = await this.#bucket.copy(staged, key);
-        return statOf(ref, stat ?? fail("put into", key));
+        return statByRef(ref, stat ?? fail("put into", key));
       },
     });
   }
@@ -93,7 +93,7 @@ class R2BlobBackend implements BlobBackend {
 
   async stat(ref: BlobRef): Promise<BlobStat | undefined> {
     const head = await this.#bucket.head(this.#keys.blob(ref));
-    return head && statOf(ref, head);
+    return head && statByRef(ref, head);
   }
 
   /** Writes the blob anew, since only a write gives an object another time. */
@@ -103,7 +103,7 @@ class R2BlobBackend implements BlobBackend {
       const head = await this.#bucket.head(key);
       if (head === undefined) return undefined;
       const stat = await this.#bucket.copy(head, key);
-      if (stat !== undefined) return statOf(ref, stat);
+      if (stat !== undefined) return statByRef(ref, stat);
     }
     return fail("touch in", key);
   }
@@ -112,8 +112,8 @@ class R2BlobBackend implements BlobBackend {
     for (const folder of ["sha256", "blake3"] as const) {
       for await (const page of this.#bucket.list(this.#keys.folder(folder), options.signal)) {
         for (const object of page) {
-          const ref = this.#keys.refOf(object.key);
-          if (ref !== undefined) yield statOf(ref, object);
+          const ref = this.#keys.refByKey(object.key);
+          if (ref !== undefined) yield statByRef(ref, object);
         }
       }
     }
@@ -202,7 +202,7 @@ class R2Trash implements BlobTrash {
   async *list(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<TrashedBlob, void, undefined> {
     for await (const page of this.#bucket.list(this.#keys.folder("trash"), options.signal)) {
       for (const { key, size, uploaded } of page) {
-        const ref = this.#keys.trashedOf(key)?.ref;
+        const ref = this.#keys.trashedRef(key)?.ref;
         const trashedAt = uploaded.getTime();
         if (ref !== undefined) yield { ref, size, trashedAt, touchedAt: trashedAt };
       }
@@ -264,7 +264,7 @@ async function moved(bucket: Bucket, seen: R2Stat, to: string): Promise<boolean>
   return now.version === seen.version;
 }
 
-function statOf(ref: BlobRef, { size, uploaded }: R2Stat): BlobStat {
+function statByRef(ref: BlobRef, { size, uploaded }: R2Stat): BlobStat {
   return { ref, size, touchedAt: uploaded.getTime() };
 }
 

@@ -92,7 +92,7 @@ export class Bucket {
       return await retry(attempt, {
         waitMs,
         again(error, count) {
-          const isFinal = error instanceof SessileError || lasting.has(codeOf(error) ?? "");
+          const isFinal = error instanceof SessileError || lasting.has(errorCode(error) ?? "");
           return !isFinal && count < maxAttempts;
         },
       });
@@ -144,23 +144,23 @@ function copyCondition(from: R2Stat, to: string, ifAbsent: boolean): R2Condition
 }
 
 /** The number that R2 has at the end of a message. */
-function codeOf(error: unknown): string | undefined {
-  return /\((\d{5,6})\)\s{0,8}$/.exec(messageOf(error))?.[1];
+function errorCode(error: unknown): string | undefined {
+  return /\((\d{5,6})\)\s{0,8}$/.exec(errorMessage(error))?.[1];
 }
 
 function storageFailed(operation: string, path: string, cause: unknown): SessileError {
   if (cause instanceof SessileError) return cause;
-  const errno = codeOf(cause) ?? "NO_ANSWER";
-  const message = `${operation} ${path}: ${messageOf(cause)}`;
+  const errno = errorCode(cause) ?? "NO_ANSWER";
+  const message = `${operation} ${path}: ${errorMessage(cause)}`;
   return new SessileError("STORAGE_FAILED", message, { cause, details: { operation, path, errno } });
 }
 
-function messageOf(error: unknown): string {
+function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
 /** The chunks of a body, which is cancelled if the caller stops early. */
-export async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+export async function* bodyChunks(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   const reader = body.getReader();
   let isDone = false;
   try {

@@ -7,7 +7,7 @@ import type { BucketKeys } from "../../../blobs/internal.js";
 import type { BlobRef } from "../../../content/index.js";
 import { toHex } from "../../../core/bytes.js";
 import { SessileError } from "../../../core/errors/index.js";
-import { type Bucket, chunksOf, type R2Stat } from "./bucket.js";
+import { type Bucket, bodyChunks, type R2Stat } from "./bucket.js";
 
 /** A blob of at most so many bytes takes one call. */
 const firstBytes = 512 * 1024;
@@ -54,7 +54,7 @@ function readBeginning(bucket: Bucket, key: string): Promise<Beginning | undefin
     const bytes = new Uint8Array(Math.min(found.size, firstBytes));
     let at = 0;
     if ("body" in found && found.body !== undefined) {
-      for await (const chunk of chunksOf(found.body)) {
+      for await (const chunk of bodyChunks(found.body)) {
         bytes.set(chunk.subarray(0, bytes.length - at), at);
         at += chunk.length;
       }
@@ -79,7 +79,7 @@ async function* bytesAfter(
     let cause: unknown;
     try {
       if (found?.body !== undefined) {
-        for await (const chunk of chunksOf(found.body)) {
+        for await (const chunk of bodyChunks(found.body)) {
           const part = chunk.subarray(0, size - at);
           at += part.length;
           if (part.length > 0) yield part;
@@ -116,7 +116,7 @@ async function quarantine({ bucket, keys, move }: ReadingSource, ref: BlobRef): 
     if (found?.body === undefined) return false;
     const hasher = ref.startsWith("sha256:") ? sha256.create() : blake3.create();
     let bytes = 0;
-    for await (const chunk of chunksOf(found.body)) {
+    for await (const chunk of bodyChunks(found.body)) {
       hasher.update(chunk);
       bytes += chunk.length;
     }

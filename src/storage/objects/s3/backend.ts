@@ -19,7 +19,7 @@ import { type RetryPolicy, S3Client } from "./client.js";
 import { type CopyLimits, maxPartBytes, S3Uploads } from "./multipart.js";
 import { S3Objects } from "./objects.js";
 import { openBlob } from "./reading.js";
-import { type S3Bucket, StoredBlobs, touchedAtOf } from "./stored-blobs.js";
+import { objectStatTouchedAt, type S3Bucket, StoredBlobs } from "./stored-blobs.js";
 import { S3Trash } from "./trash.js";
 import { S3Writer } from "./writer.js";
 
@@ -167,8 +167,8 @@ class S3BlobBackend implements BlobBackend {
       for (const folder of ["sha256", "blake3"] as const) {
         for await (const page of objects.list(this.#blobs.keys.folder(folder), options.signal)) {
           for (const object of page) {
-            const ref = this.#blobs.keys.refOf(object.key);
-            if (ref !== undefined) yield { ref, size: object.size, touchedAt: touchedAtOf(object) };
+            const ref = this.#blobs.keys.refByKey(object.key);
+            if (ref !== undefined) yield { ref, size: object.size, touchedAt: objectStatTouchedAt(object) };
           }
         }
       }
@@ -243,7 +243,7 @@ class S3BlobBackend implements BlobBackend {
         for await (const upload of uploads.list(keys.folder(folder))) {
           if (upload.startedAt >= before) continue;
           count++;
-          bytes += await uploads.bytesOf(upload);
+          bytes += await uploads.uploadBytes(upload);
           if (!dryRun) await uploads.abort(upload);
         }
       }

@@ -118,7 +118,7 @@ export class S3Client {
           this.#provedAt = performance.now();
           return await take(response, undefined);
         }
-        failure = await failureOf(operation, response, request.method === "HEAD");
+        failure = await operationFailure(operation, response, request.method === "HEAD");
         if (others.includes(response.status) && failure.code !== "NoSuchBucket") {
           if (request.method !== "HEAD" && response.status !== 403) this.#provedAt = performance.now();
           return await take(response, failure);
@@ -131,7 +131,7 @@ export class S3Client {
           failure = error;
           canPass = passing.has(error.code);
         } else {
-          failure = new S3Failure(0, networkCode(error), `${operation}: ${messageOf(error)}`, {
+          failure = new S3Failure(0, networkCode(error), `${operation}: ${errorMessage(error)}`, {
             cause: error,
           });
         }
@@ -190,7 +190,7 @@ export class S3Client {
 async function readReply(response: Response, maxBytes: number): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
-  for await (const part of chunksOf(response)) {
+  for await (const part of responseChunks(response)) {
     bytes += part.length;
     if (bytes > maxBytes) throw new BrokenReply(`the reply has more than ${maxBytes} bytes`);
     parts.push(part);
@@ -204,7 +204,7 @@ async function readReply(response: Response, maxBytes: number): Promise<Uint8Arr
 }
 
 /** The chunks of a body, which is cancelled if the caller stops early. */
-export async function* chunksOf(response: Response): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* responseChunks(response: Response): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = response.body?.getReader();
   if (reader === undefined) return;
   let isDone = false;
@@ -223,7 +223,7 @@ export async function* chunksOf(response: Response): AsyncGenerator<Uint8Array, 
   }
 }
 
-async function failureOf(operation: string, response: Response, isHead: boolean): Promise<S3Failure> {
+async function operationFailure(operation: string, response: Response, isHead: boolean): Promise<S3Failure> {
   const { status } = response;
   const text = isHead ? undefined : decodeUtf8(await readReply(response, maxErrorBytes).catch(() => noBytes));
   const document = text === undefined ? undefined : parseXml(text);
@@ -257,7 +257,7 @@ function networkCode(error: unknown): string {
   return error instanceof BrokenReply ? "BROKEN_REPLY" : "NO_REPLY";
 }
 
-function messageOf(error: unknown): string {
+function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
@@ -268,7 +268,7 @@ export interface Sha256 {
 }
 
 /** The SHA-256 of bytes, in both spellings that headers need. */
-export async function sha256Of(bytes: Uint8Array): Promise<Sha256> {
+export async function readSha256(bytes: Uint8Array): Promise<Sha256> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
   return { hex: toHex(digest), base64: encodeBase64(digest) };
 }
@@ -279,7 +279,7 @@ export function bodyHeaders({ hex }: Sha256): Record<string, string> {
 }
 
 /** Prints a query. A space is `%20`: signers do not agree on `+`. */
-export function queryOf(query: URLSearchParams): string {
+export function readQuery(query: URLSearchParams): string {
   return query.toString().replaceAll("+", "%20");
 }
 

@@ -2,7 +2,7 @@
 
 import { encodeUtf8 } from "../../../core/bytes.js";
 import { encodeKey } from "./address.js";
-import { bodyHeaders, isChanged, queryOf, S3Failure, sha256Of } from "./client.js";
+import { bodyHeaders, isChanged, readQuery, readSha256, S3Failure } from "./client.js";
 import type { HeadStat, ObjectStat, S3Objects } from "./objects.js";
 import { childText, type XmlElement } from "./xml.js";
 
@@ -66,8 +66,8 @@ export class S3Uploads {
       {
         operation: "put into",
         method: "PUT",
-        target: targetOf(upload, { partNumber: String(number) }),
-        headers: bodyHeaders(await sha256Of(bytes)),
+        target: uploadTarget(upload, { partNumber: String(number) }),
+        headers: bodyHeaders(await readSha256(bytes)),
         body: bytes,
       },
       [],
@@ -98,8 +98,8 @@ export class S3Uploads {
     const request = {
       operation: "put into",
       method: "POST",
-      target: targetOf(upload),
-      headers: { "content-type": "application/xml", "x-amz-content-sha256": (await sha256Of(body)).hex },
+      target: uploadTarget(upload),
+      headers: { "content-type": "application/xml", "x-amz-content-sha256": (await readSha256(body)).hex },
       body,
       attempts: 2,
     } as const;
@@ -119,7 +119,7 @@ export class S3Uploads {
 
   /** Drops an upload and its parts. */
   async abort(upload: Upload): Promise<void> {
-    const request = { operation: "delete from", method: "DELETE", target: targetOf(upload) } as const;
+    const request = { operation: "delete from", method: "DELETE", target: uploadTarget(upload) } as const;
     await this.#objects.client.send(request, [404], () => undefined);
   }
 
@@ -129,7 +129,7 @@ export class S3Uploads {
     for (;;) {
       const query = new URLSearchParams({ uploads: "", prefix, ...marker });
       const page = await this.#objects.client.sendForXml(
-        { operation: "list", method: "GET", target: `?${queryOf(query)}` },
+        { operation: "list", method: "GET", target: `?${readQuery(query)}` },
         "ListMultipartUploadsResult",
       );
       for (const element of page.children) {
@@ -149,12 +149,12 @@ export class S3Uploads {
   }
 
   /** The bytes of the parts of an upload. */
-  async bytesOf(upload: Upload): Promise<number> {
+  async uploadBytes(upload: Upload): Promise<number> {
     let bytes = 0;
     let marker = "0";
     for (;;) {
       const page = await this.#objects.client.sendForXml(
-        { operation: "list", method: "GET", target: targetOf(upload, { "part-number-marker": marker }) },
+        { operation: "list", method: "GET", target: uploadTarget(upload, { "part-number-marker": marker }) },
         "ListPartsResult",
       );
       for (const part of page.children) {
@@ -222,7 +222,7 @@ export class S3Uploads {
           {
             operation: "copy in",
             method: "PUT",
-            target: targetOf(upload, { partNumber: String(number) }),
+            target: uploadTarget(upload, { partNumber: String(number) }),
             headers: { ...from, "x-amz-copy-source-range": range },
           },
           "CopyPartResult",
@@ -237,8 +237,8 @@ export class S3Uploads {
   }
 }
 
-function targetOf({ key, id }: Upload, query: Readonly<Record<string, string>> = {}): string {
-  return `/${encodeKey(key)}?${queryOf(new URLSearchParams({ ...query, uploadId: id }))}`;
+function uploadTarget({ key, id }: Upload, query: Readonly<Record<string, string>> = {}): string {
+  return `/${encodeKey(key)}?${readQuery(new URLSearchParams({ ...query, uploadId: id }))}`;
 }
 
 function required(element: XmlElement, name: string): string {

@@ -4,7 +4,7 @@ import { encodeKey } from "./address.js";
 import {
   BrokenReply,
   bodyHeaders,
-  queryOf,
+  readQuery,
   type S3Client,
   S3Failure,
   type S3Request,
@@ -62,7 +62,7 @@ export class S3Objects {
       headers: options.withChecksum ? { "x-amz-checksum-mode": "ENABLED" } : {},
     };
     const found = await this.client.send(request, [404], ({ ok, headers }) =>
-      ok ? statOf(key, headers) : undefined,
+      ok ? statByKey(key, headers) : undefined,
     );
     // A HEAD has no body that tells an absent bucket from an absent key.
     if (found === undefined && !options.isFollowed && !this.client.isBucketProved) await this.prove(key);
@@ -152,7 +152,7 @@ export class S3Objects {
     let emptyPages = 0;
     do {
       const page = await this.#page(prefix, undefined, token, signal);
-      const objects = page.children.filter(({ name }) => name === "Contents").map(objectOf);
+      const objects = page.children.filter(({ name }) => name === "Contents").map(listedObject);
       const isTruncated = childText(page, "IsTruncated") === "true";
       const next = isTruncated ? childText(page, "NextContinuationToken") : undefined;
       emptyPages = objects.length === 0 ? emptyPages + 1 : 0;
@@ -178,7 +178,7 @@ export class S3Objects {
     if (maxKeys !== undefined) query.set("max-keys", String(maxKeys));
     if (token !== undefined) query.set("continuation-token", token);
     return this.client.sendForXml(
-      { operation: "list", method: "GET", target: `?${queryOf(query)}`, signal },
+      { operation: "list", method: "GET", target: `?${readQuery(query)}`, signal },
       "ListBucketResult",
     );
   }
@@ -187,7 +187,7 @@ export class S3Objects {
 /** Pages without a key in a row: more are a list without an end. */
 const maxEmptyPages = 1000;
 
-function statOf(key: string, headers: Headers): HeadStat {
+function statByKey(key: string, headers: Headers): HeadStat {
   const size = Number(headers.get("content-length") ?? Number.NaN);
   const modifiedAt = Date.parse(headers.get("last-modified") ?? "");
   const etag = headers.get("etag");
@@ -207,7 +207,7 @@ function statOf(key: string, headers: Headers): HeadStat {
   };
 }
 
-function objectOf(element: XmlElement): ObjectStat {
+function listedObject(element: XmlElement): ObjectStat {
   const size = Number(childText(element, "Size") || Number.NaN);
   const modifiedAt = Date.parse(childText(element, "LastModified") ?? "");
   const [key, etag] = [childText(element, "Key"), childText(element, "ETag")];

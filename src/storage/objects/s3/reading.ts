@@ -6,7 +6,7 @@ import type { BlobReading } from "../../../blobs/index.js";
 import type { BlobRef } from "../../../content/index.js";
 import { toHex } from "../../../core/bytes.js";
 import { encodeKey } from "./address.js";
-import { BrokenReply, chunksOf, S3Failure } from "./client.js";
+import { BrokenReply, responseChunks, S3Failure } from "./client.js";
 import type { S3Objects } from "./objects.js";
 import type { StoredBlobs } from "./stored-blobs.js";
 
@@ -55,10 +55,10 @@ async function readBeginning(objects: S3Objects, key: string): Promise<Beginning
     const etag = headers.get("etag") ?? "";
     // Of an empty object no range can be had.
     if (status === 416) return { bytes: new Uint8Array(), size: 0, etag };
-    const size = sizeOf(response);
+    const size = responseSize(response);
     const bytes = new Uint8Array(Math.min(size, firstBytes));
     let at = 0;
-    for await (const chunk of chunksOf(response)) {
+    for await (const chunk of responseChunks(response)) {
       const room = chunk.subarray(0, bytes.length - at);
       bytes.set(room, at);
       at += room.length;
@@ -70,7 +70,7 @@ async function readBeginning(objects: S3Objects, key: string): Promise<Beginning
 }
 
 /** The size of the whole object; a reply without it is broken. */
-function sizeOf({ status, headers }: Response): number {
+function responseSize({ status, headers }: Response): number {
   const size =
     status === 206
       ? /^bytes \d{1,15}-\d{1,15}\/(\d{1,15})$/.exec(headers.get("content-range") ?? "")?.[1]
@@ -104,7 +104,7 @@ class Bytes {
     while (at < size) {
       let cause: unknown;
       try {
-        for await (const chunk of chunksOf(await this.#open(at, size))) {
+        for await (const chunk of responseChunks(await this.#open(at, size))) {
           const part = chunk.subarray(0, size - at);
           at += part.length;
           if (part.length > 0) yield part;
@@ -162,7 +162,7 @@ async function quarantine(blobs: StoredBlobs, ref: BlobRef, etag: string): Promi
     // A new one for each attempt: a body that broke off must not count.
     const hasher = ref.startsWith("sha256:") ? sha256.create() : blake3.create();
     let bytes = 0;
-    for await (const chunk of chunksOf(response)) {
+    for await (const chunk of responseChunks(response)) {
       hasher.update(chunk);
       bytes += chunk.length;
     }

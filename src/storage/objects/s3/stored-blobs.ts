@@ -3,7 +3,7 @@
 import type { BlobStat } from "../../../blobs/index.js";
 import type { BucketKeys } from "../../../blobs/internal.js";
 import type { BlobRef } from "../../../content/index.js";
-import { S3Failure, type Sha256, sha256Of } from "./client.js";
+import { readSha256, S3Failure, type Sha256 } from "./client.js";
 import type { S3Uploads } from "./multipart.js";
 import type { HeadStat, ObjectStat, S3Objects } from "./objects.js";
 
@@ -21,7 +21,7 @@ export interface S3Bucket {
  * The start of a blob's lease: the time of the last write of its object, by the server's clock. HEAD replies
  * have whole seconds, so lists are rounded down too.
  */
-export function touchedAtOf({ modifiedAt }: Pick<ObjectStat, "modifiedAt">): number {
+export function objectStatTouchedAt({ modifiedAt }: Pick<ObjectStat, "modifiedAt">): number {
   return Math.floor(modifiedAt / 1000) * 1000;
 }
 
@@ -48,7 +48,7 @@ export class StoredBlobs {
   /** The facts of a blob, or undefined. */
   async stat(ref: BlobRef): Promise<BlobStat | undefined> {
     const head = await this.head(ref);
-    return head && { ref, size: head.size, touchedAt: touchedAtOf(head) };
+    return head && { ref, size: head.size, touchedAt: objectStatTouchedAt(head) };
   }
 
   /**
@@ -68,7 +68,7 @@ export class StoredBlobs {
   /** Stores bytes. See `BlobBackend.write`. It ends with a look at the object, which has the time. */
   async write(ref: BlobRef, bytes: Uint8Array): Promise<BlobStat> {
     const { bucket } = this;
-    const sha256 = await sha256Of(bytes);
+    const sha256 = await readSha256(bytes);
     let isSeen = !(bucket.conditional && bytes.length <= maxUnseenBytes);
     for (let round = 0; round < maxRounds; round++) {
       const head = isSeen

@@ -3,7 +3,7 @@
 import type { BlobStat, BlobTrash, TrashedBlob } from "../../../blobs/index.js";
 import type { BlobRef } from "../../../content/index.js";
 import type { ObjectStat } from "./objects.js";
-import { changing, maxRounds, type StoredBlobs, touchedAtOf } from "./stored-blobs.js";
+import { changing, maxRounds, objectStatTouchedAt, type StoredBlobs } from "./stored-blobs.js";
 
 /**
  * The trash: objects under `trash/<algorithm>/<two digits>/<digest>/<time of the move>-<id>`. S3 moves
@@ -28,7 +28,7 @@ export class S3Trash implements BlobTrash {
   take(seen: BlobStat): Promise<boolean> {
     return this.#guard("collect in", async () => {
       const head = await this.#blobs.head(seen.ref);
-      if (head === undefined || touchedAtOf(head) > seen.touchedAt) return false;
+      if (head === undefined || objectStatTouchedAt(head) > seen.touchedAt) return false;
       const now = this.#clock.stamp();
       return this.#blobs.move(seen.ref, head, this.#blobs.keys.trashed(seen.ref, now), now);
     });
@@ -39,7 +39,7 @@ export class S3Trash implements BlobTrash {
     try {
       for await (const page of bucket.objects.list(keys.folder("trash"), options.signal)) {
         for (const { key, size } of page) {
-          const named = keys.trashedOf(key);
+          const named = keys.trashedRef(key);
           if (named !== undefined) yield { ...named, size, touchedAt: named.trashedAt };
         }
       }
@@ -66,7 +66,7 @@ export class S3Trash implements BlobTrash {
     return this.#guard("collect in", async () => {
       let isDeleted = false;
       for (const { key } of await this.#copies(ref)) {
-        if (seen !== undefined && this.#blobs.keys.trashedOf(key)?.trashedAt !== seen.trashedAt) continue;
+        if (seen !== undefined && this.#blobs.keys.trashedRef(key)?.trashedAt !== seen.trashedAt) continue;
         isDeleted = (await this.#blobs.bucket.objects.delete(key)) || isDeleted;
       }
       return isDeleted;
@@ -93,7 +93,7 @@ export class S3Trash implements BlobTrash {
     const { keys, bucket } = this.#blobs;
     const copies: ObjectStat[] = [];
     for await (const page of bucket.objects.list(keys.trashFolder(ref))) {
-      for (const copy of page) if (keys.trashedOf(copy.key)?.ref === ref) copies.push(copy);
+      for (const copy of page) if (keys.trashedRef(copy.key)?.ref === ref) copies.push(copy);
     }
     return copies;
   }

@@ -3,7 +3,7 @@
 import { describe } from "../../../core/arguments.js";
 import type { SessionBackend } from "../../../session/index.js";
 import { SqlBackend } from "../backend.js";
-import { changesOf } from "../changes.js";
+import { clientChanges } from "../changes.js";
 import type { SqlDialect, SqlServerTables } from "../dialect.js";
 import { rowStatements } from "../row-statements.js";
 import { type MysqlClient, mysqlDatabase, mysqlErrors } from "./driver.js";
@@ -48,7 +48,7 @@ export function mysqlSessionBackend(options: MysqlSessionsOptions): SessionBacke
 }
 
 function mysqlDialect(db: MysqlClient, prefix: string): SqlDialect {
-  const changes = changesOf(db, prefix);
+  const changes = clientChanges(db, prefix);
   return {
     name: prefix,
     errors: mysqlErrors,

@@ -29,13 +29,13 @@ export function mysqlDatabase(db: MysqlClient, retryMs: number | undefined): Dat
   if (typeof db?.execute !== "function" || typeof db.query !== "function") {
     throw new TypeError(`db: expected a pool or a connection of mysql2/promise, got ${describe(db)}`);
   }
-  return new Database(db, driverOf(db), mysqlErrors, retryMs);
+  return new Database(db, readDriver(db), mysqlErrors, retryMs);
 }
 
 /** The last call on each connection that is no pool: a transaction has it for itself. */
 const busy = new WeakMap<MysqlClient, Promise<unknown>>();
 
-function driverOf(db: MysqlClient): SqlDriver {
+function readDriver(db: MysqlClient): SqlDriver {
   const alone = <T>(run: () => Promise<T>): Promise<T> => {
     if (db.getConnection !== undefined) return run();
     const done = (busy.get(db) ?? Promise.resolve()).then(run, run);
@@ -122,7 +122,7 @@ interface DriverError {
   readonly message?: unknown;
 }
 
-function failureOf(error: unknown): SqlFailure {
+function readFailure(error: unknown): SqlFailure {
   const { code, syscall, sqlState, message } = (error ?? {}) as DriverError;
   const name = typeof code === "string" ? code : "";
   if (busyCodes.has(name) || syscall === "connect") return "busy";
@@ -131,7 +131,7 @@ function failureOf(error: unknown): SqlFailure {
   return name.startsWith("ER_") && typeof sqlState === "string" ? "refused" : "lost";
 }
 
-function codeOf(error: unknown): string | undefined {
+function readCode(error: unknown): string | undefined {
   const { code } = (error ?? {}) as DriverError;
   return typeof code === "string" && code !== "" ? code : undefined;
 }
@@ -143,8 +143,8 @@ const hints: Readonly<Record<string, string>> = {
 };
 
 export const mysqlErrors: SqlErrors = {
-  failureOf,
-  codeOf,
-  hintOf: (error) => hints[codeOf(error) ?? ""],
+  errorFailure: readFailure,
+  errorCode: readCode,
+  errorHint: (error) => hints[readCode(error) ?? ""],
   waitMs: [10, 1000],
 };

@@ -95,7 +95,7 @@ export function mysqlSyntax(prefix: string): RowSyntax {
     orNothing: `on duplicate key update ${session}.no = ${session}.no`,
     returning,
     key: "no, at",
-    keyOf: (no, offset) => `${no}, ${offset}`,
+    readKey: (no, offset) => `${no}, ${offset}`,
     offset: "e.at",
     order: "e.at",
     within: (no, from, to) => `e.no = ${no} and e.at >= ${from} and e.at < ${to}`,

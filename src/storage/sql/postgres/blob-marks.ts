@@ -11,7 +11,7 @@ import { type LogPosition, sessionBlobRoots } from "../../../session/index.js";
 import { eachLine } from "../../../session/internal.js";
 import type { Database } from "../database.js";
 import type { SqlRow } from "../dialect.js";
-import { bytesOf } from "../lines.js";
+import { readBytes } from "../lines.js";
 import { postgresSessionBackend } from "./backend.js";
 import { postgresDatabase } from "./driver.js";
 import { identifier, type PostgresSessionsOptions, schemaArgument } from "./options.js";
@@ -80,14 +80,14 @@ class Scan {
   readonly #options: PostgresMarksOptions;
   readonly #partition: string;
   readonly #database: Database;
-  readonly #sql: ReturnType<typeof statementsOf>;
+  readonly #sql: ReturnType<typeof schemaStatements>;
   readonly #incomplete = new Set<string>();
 
   constructor(options: PostgresMarksOptions, partition: string) {
     this.#options = options;
     this.#partition = partition;
     this.#database = postgresDatabase(options.db, options);
-    this.#sql = statementsOf(schemaArgument(options.schema));
+    this.#sql = schemaStatements(schemaArgument(options.schema));
   }
 
   /**
@@ -96,7 +96,7 @@ class Scan {
    */
   async *newLines(signal: AbortSignal | undefined, all: boolean): AsyncGenerator<BlobMark, void> {
     for (let last = ""; ; ) {
-      const unread = (await this.#query(this.#sql.unread, [last, pageSessions])).map(unreadOf);
+      const unread = (await this.#query(this.#sql.unread, [last, pageSessions])).map(rowUnread);
       let isStale = false;
       for (const group of groups(unread)) {
         signal?.throwIfAborted();
@@ -124,7 +124,7 @@ class Scan {
       const [page] = await this.#query(this.#sql.refs, [last, pageRefs]);
       const text: string = page?.refs ?? "";
       const refs: BlobRef[] = [];
-      for (let at = 0; at < text.length; at += keyLength) refs.push(refOf(text.slice(at, at + keyLength)));
+      for (let at = 0; at < text.length; at += keyLength) refs.push(refByKey(text.slice(at, at + keyLength)));
       yield refs;
       if (refs.length < pageRefs) return;
       last = text.slice(-keyLength);
@@ -135,12 +135,12 @@ class Scan {
     const [large] = group;
     if (group.length === 1 && large !== undefined && large.size > pageBytes) return this.#readLarge(large);
     const rows = await this.#query(this.#sql.lines, [
-      arrayOf(group.map(({ id }) => id)),
-      arrayOf(group.map(({ epoch }) => epoch)),
-      arrayOf(group.map(({ from }) => from)),
-      arrayOf(group.map(({ to }) => to)),
+      sqlArray(group.map(({ id }) => id)),
+      sqlArray(group.map(({ epoch }) => epoch)),
+      sqlArray(group.map(({ from }) => from)),
+      sqlArray(group.map(({ to }) => to)),
     ]);
-    const bytesById = new Map(rows.map(({ id, bytes }) => [id, bytesOf(bytes)]));
+    const bytesById = new Map(rows.map(({ id, bytes }) => [id, readBytes(bytes)]));
     return Promise.all(
       group.flatMap(({ id, header }) => {
         const bytes = bytesById.get(id);
@@ -179,20 +179,20 @@ class Scan {
 
   /** Keeps the references of complete sessions, unless another session has the id by now. */
   async #keep(group: readonly Unread[], marks: readonly BlobMark[]): Promise<void> {
-    const markOf = new Map(marks.map((mark) => [mark.root, mark]));
-    const read = group.filter(({ id }) => markOf.get(id)?.complete === true);
+    const readMark = new Map(marks.map((mark) => [mark.root, mark]));
+    const read = group.filter(({ id }) => readMark.get(id)?.complete === true);
     if (read.length === 0) return;
     const replaced = read.filter(({ isReplaced }) => isReplaced).map(({ id }) => id);
-    if (replaced.length > 0) await this.#query(this.#sql.forget, [arrayOf(replaced)]);
+    if (replaced.length > 0) await this.#query(this.#sql.forget, [sqlArray(replaced)]);
     const named = read.flatMap(({ id }) =>
-      Array.from(markOf.get(id)?.refs ?? [], (ref) => [id, keyOf(ref)] as const),
+      Array.from(readMark.get(id)?.refs ?? [], (ref) => [id, keyByRef(ref)] as const),
     );
     await this.#query(this.#sql.keep, [
-      arrayOf(read.map(({ id }) => id)),
-      arrayOf(read.map(({ epoch }) => epoch)),
-      arrayOf(read.map(({ to }) => to)),
-      arrayOf(named.map(([id]) => id)),
-      arrayOf(named.map(([, key]) => key)),
+      sqlArray(read.map(({ id }) => id)),
+      sqlArray(read.map(({ epoch }) => epoch)),
+      sqlArray(read.map(({ to }) => to)),
+      sqlArray(named.map(([id]) => id)),
+      sqlArray(named.map(([, key]) => key)),
     ]);
   }
 
@@ -202,7 +202,7 @@ class Scan {
   }
 }
 
-function statementsOf(schemaName: string) {
+function schemaStatements(schemaName: string) {
   const schema = identifier(schemaName);
   return {
     /** partition, the id before, the number at most */
@@ -255,7 +255,7 @@ function statementsOf(schemaName: string) {
   };
 }
 
-function unreadOf(row: SqlRow): Unread {
+function rowUnread(row: SqlRow): Unread {
   const [base, head, read] = [Number(row.base), Number(row.head), Number(row.read ?? 0)];
   const isContinued = read > base && row.header !== null;
   return {
@@ -265,7 +265,7 @@ function unreadOf(row: SqlRow): Unread {
     to: head,
     size: Number(row.size),
     isReplaced: row.read !== null && read <= base,
-    header: isContinued ? bytesOf(row.header) : undefined,
+    header: isContinued ? readBytes(row.header) : undefined,
   };
 }
 
@@ -291,17 +291,17 @@ function* withHeader(header: Uint8Array | undefined, chunks: readonly Uint8Array
 }
 
 /** Names, numbers or digits as an array in SQL. In quotes, since `null` is a name too. */
-function arrayOf(items: readonly (string | number)[]): string {
+function sqlArray(items: readonly (string | number)[]): string {
   return `{${items.map((item) => `"${item}"`).join(",")}}`;
 }
 
 /** A reference in the table: a byte for its algorithm, and its digest; in hexadecimal digits. */
 const keyLength = 66;
 
-function keyOf(ref: BlobRef): string {
+function keyByRef(ref: BlobRef): string {
   return `${ref.startsWith("sha256") ? "00" : "01"}${ref.slice(7)}`;
 }
 
-function refOf(key: string): BlobRef {
+function refByKey(key: string): BlobRef {
   return `${key.startsWith("00") ? "sha256" : "blake3"}:${key.slice(2)}`;
 }

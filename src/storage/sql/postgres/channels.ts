@@ -7,7 +7,7 @@ import type { PostgresSessionsOptions } from "./options.js";
 type Listen = NonNullable<PostgresSessionsOptions["listen"]>;
 
 /** The channel of a partition: a digest, because names in PostgreSQL are short. */
-export function channelOf(schema: string, partition: string): string {
+export function schemaChannel(schema: string, partition: string): string {
   return `sessile_${toHex(sha256(encodeUtf8(`${schema}/${partition}`)).subarray(0, 16))}`;
 }
 
@@ -48,7 +48,7 @@ export class Channels {
       for (const listener of logs.get(id) ?? []) listener();
     };
     // Without a connection, readers poll; the next subscription tries again.
-    const stop = this.#listen(channelOf(this.#schema, partition), heard).catch(() => {
+    const stop = this.#listen(schemaChannel(this.#schema, partition), heard).catch(() => {
       if (this.#open.get(partition) === channel) this.#open.delete(partition);
       return undefined;
     });

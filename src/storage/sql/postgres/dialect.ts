@@ -12,9 +12,17 @@ import type {
   SqlStatement,
   SqlValue,
 } from "../dialect.js";
-import { ChangeWaiter, type Channels, channelOf } from "./channels.js";
+import { ChangeWaiter, type Channels, schemaChannel } from "./channels.js";
 import { postgresErrors } from "./driver.js";
-import { joinedTerms, linesWithin, numberedRows, numbersOf, queryOf, timeOf, valuesOf } from "./lines.js";
+import {
+  joinedTerms,
+  linesWithin,
+  lineValues,
+  numberedRows,
+  placeNumbers,
+  readTime,
+  termQuery,
+} from "./lines.js";
 import { migrationTo } from "./migrations.js";
 import { statementsFor } from "./statements.js";
 
@@ -36,17 +44,17 @@ export function postgresDialect({ schema, notify, search, channels }: PostgresDi
       ...key,
       ...params,
       ...(search ? [terms] : []),
-      ...(notify ? [channelOf(schema, key[0])] : []),
+      ...(notify ? [schemaChannel(schema, key[0])] : []),
     ),
   ];
   const readAt = (key: SessionKey, places: readonly LinePlace[]) =>
-    statement(texts.readAt, ...key, numbersOf(places));
+    statement(texts.readAt, ...key, placeNumbers(places));
 
   const sql: SessionStatements = {
     find: (partition, id) => statement(texts.find, partition, id),
 
     list(partition, after, limit, cwd) {
-      const values = [partition, timeOf(after?.modifiedAt ?? Infinity), after?.id ?? "", limit];
+      const values = [partition, readTime(after?.modifiedAt ?? Infinity), after?.id ?? "", limit];
       return cwd === undefined
         ? statement(texts.list, ...values)
         : statement(texts.listOfCwd, ...values, cwdKey(cwd));
@@ -59,18 +67,18 @@ export function postgresDialect({ schema, notify, search, channels }: PostgresDi
     append(key, batch, cwd) {
       const { counts, from, lines } = batch;
       const terms = joinedTerms(batch.terms);
-      const values = [...valuesOf(lines), ...counts];
+      const values = [...lineValues(lines), ...counts];
       if (from === 0) {
-        return write(texts.create, key, terms, cwdKey(batch.cwd ?? cwd), ...values, ...shownOf(batch));
+        return write(texts.create, key, terms, cwdKey(batch.cwd ?? cwd), ...values, ...lineBatchShown(batch));
       }
       if (batch.header !== undefined || batch.preview !== undefined || batch.info !== undefined) {
-        return write(texts.appendSummary, key, terms, from, ...values, ...shownOf(batch));
+        return write(texts.appendSummary, key, terms, from, ...values, ...lineBatchShown(batch));
       }
       return write(lines.length === 1 ? texts.appendLine : texts.append, key, terms, from, ...values);
     },
 
     replace(key, batch) {
-      const values = [batch.from, ...valuesOf(batch.lines), ...batch.counts, ...shownOf(batch)];
+      const values = [batch.from, ...lineValues(batch.lines), ...batch.counts, ...lineBatchShown(batch)];
       return write(texts.replace, key, joinedTerms(batch.terms), ...values);
     },
 
@@ -78,10 +86,10 @@ export function postgresDialect({ schema, notify, search, channels }: PostgresDi
     keptLines: ({ kept }) => (Number(kept) === 0 ? [] : [`${kept} lines from before a replacement`]),
     purge: (key) => [statement(texts.purge, ...key)],
 
-    erase(key, shown, changes, termsOf) {
+    erase(key, shown, changes, readTerms) {
       const [base, head] = [Number(shown.base), Number(shown.head)];
       const given = changes.map(({ line }) => line);
-      const [, , lengths, bytes] = valuesOf(given);
+      const [, , lengths, bytes] = lineValues(given);
       const summaryAt = (place: string | null) => {
         const change = place === null ? undefined : changes.find(({ at }) => at === Number(place));
         return change && summarizeLines([change.line.subarray(0, -1)], { head: false });
@@ -89,8 +97,8 @@ export function postgresDialect({ schema, notify, search, channels }: PostgresDi
       const [first, info] = [summaryAt(shown.preview_at), summaryAt(shown.info_at)];
       const preview = [first !== undefined, first?.preview?.line ?? null];
       const latest = [info !== undefined, info?.info?.line ?? null];
-      const terms = given.map((line) => termsOf(line) ?? "").join("\n");
-      const values = [head, numbersOf(changes), lengths, bytes, ...preview, ...latest];
+      const terms = given.map((line) => readTerms(line) ?? "").join("\n");
+      const values = [head, placeNumbers(changes), lengths, bytes, ...preview, ...latest];
       return {
         statements: write(texts.erase, key, terms, ...values),
         end: 2 * head - base,
@@ -130,11 +138,11 @@ export function postgresDialect({ schema, notify, search, channels }: PostgresDi
       statement(
         texts.search,
         partition,
-        timeOf(after?.modifiedAt ?? Infinity),
+        readTime(after?.modifiedAt ?? Infinity),
         after?.id ?? "",
         limit,
-        queryOf(anyOf, partition),
-        timeOf(since),
+        termQuery(anyOf, partition),
+        readTime(since),
         cwd,
       ),
     candidates({ at, indexed, head }) {
@@ -168,7 +176,7 @@ export function postgresDialect({ schema, notify, search, channels }: PostgresDi
   };
 }
 
-function shownOf({ header, preview, info }: LineBatch): readonly SqlValue[] {
+function lineBatchShown({ header, preview, info }: LineBatch): readonly SqlValue[] {
   const placed = (found: LineBatch["info"]) => [found?.at ?? null, found?.line ?? null];
   return [header?.line ?? null, ...placed(preview), ...placed(info)];
 }

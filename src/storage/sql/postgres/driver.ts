@@ -4,16 +4,16 @@ import { encodeUtf8 } from "../../../core/bytes.js";
 import { crc32 } from "../../../core/crc32.js";
 import { Database } from "../database.js";
 import type { SqlErrors, SqlValue } from "../dialect.js";
-import { codeOf, failureOf } from "./failures.js";
+import { readCode, readFailure } from "./failures.js";
 import type { PostgresQuery, PostgresSessionsOptions } from "./options.js";
 
 /** Undefined table, undefined column, undefined schema. */
 const notMigrated: ReadonlySet<string | undefined> = new Set(["42P01", "42703", "3F000"]);
 
 export const postgresErrors: SqlErrors = {
-  failureOf: (error) => failureOf(error),
-  codeOf: (error) => codeOf(error),
-  hintOf: (error) => (notMigrated.has(codeOf(error)) ? "call migrate() first" : undefined),
+  errorFailure: (error) => readFailure(error),
+  errorCode: (error) => readCode(error),
+  errorHint: (error) => (notMigrated.has(readCode(error)) ? "call migrate() first" : undefined),
   waitMs: [20, 2000],
 };
 

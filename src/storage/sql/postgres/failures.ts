@@ -59,7 +59,7 @@ interface DriverError {
 }
 
 /** The failure of a call of a driver: pg, postgres.js, Neon or PGlite. An unknown one counts as lost. */
-export function failureOf(error: unknown, depth = 0): Failure {
+export function readFailure(error: unknown, depth = 0): Failure {
   const { code, syscall, message, errors, cause, sourceError } = (error ?? {}) as DriverError;
   const text = typeof message === "string" ? message : "";
   if (typeof code === "string" && sqlState.test(code)) {
@@ -72,9 +72,9 @@ export function failureOf(error: unknown, depth = 0): Failure {
   if (depth >= maxDepth) return "lost";
   // A name has several addresses, and each of them has its failure.
   if (Array.isArray(errors) && errors.length > 0)
-    return errors.every((each) => failureOf(each, depth + 1) === "busy") ? "busy" : "lost";
+    return errors.every((each) => readFailure(each, depth + 1) === "busy") ? "busy" : "lost";
   const inner = sourceError ?? cause;
-  return inner === undefined ? "lost" : failureOf(inner, depth + 1);
+  return inner === undefined ? "lost" : readFailure(inner, depth + 1);
 }
 
 const maxDepth = 4;
@@ -83,11 +83,11 @@ const maxDepth = 4;
  * The code of a failure: an SQLSTATE, or a code of the system or the driver, also of a cause. A timeout of
  * a connection without a code is CONNECT_TIMEOUT.
  */
-export function codeOf(error: unknown, depth = 0): string | undefined {
+export function readCode(error: unknown, depth = 0): string | undefined {
   const { code, message, cause, sourceError } = (error ?? {}) as DriverError;
   if (typeof code === "string" && code !== "") return code;
   if (typeof message === "string" && unsentMessages.has(message))
     return message.includes("timeout") ? "CONNECT_TIMEOUT" : "NOT_CONNECTED";
   const inner = sourceError ?? cause;
-  return inner === undefined || depth >= maxDepth ? undefined : codeOf(inner, depth + 1);
+  return inner === undefined || depth >= maxDepth ? undefined : readCode(inner, depth + 1);
 }

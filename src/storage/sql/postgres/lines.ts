@@ -4,7 +4,7 @@ import { concatBytes } from "../../../core/bytes.js";
 import type { LinePlace, SearchIndexQuery } from "../../../session/index.js";
 import { termKey } from "../../../session/internal.js";
 import type { LinePage, LineRows, LineTerms, SessionKey, SqlRow, SqlStatement } from "../dialect.js";
-import { bytesOf, firstPageBytes, pageBytes, placesByPage } from "../lines.js";
+import { firstPageBytes, pageBytes, placesByPage, readBytes } from "../lines.js";
 
 const pageLines = 4096;
 
@@ -14,7 +14,7 @@ export function linesWithin(bytes: number): number {
 }
 
 /** The number of lines, their size, their lengths, and the bytes of all, as the SQL has them. */
-export function valuesOf(lines: readonly Uint8Array[]): readonly [number, number, string, Uint8Array] {
+export function lineValues(lines: readonly Uint8Array[]): readonly [number, number, string, Uint8Array] {
   const bare = lines.map((line) => line.subarray(0, -1));
   const size = lines.reduce((sum, { length }) => sum + length, 0);
   const lengths = `{${bare.map(({ length }) => length).join(",")}}`;
@@ -22,7 +22,7 @@ export function valuesOf(lines: readonly Uint8Array[]): readonly [number, number
 }
 
 /** Numbers as an array in SQL. */
-export function numbersOf(places: readonly Pick<LinePlace, "at">[]): string {
+export function placeNumbers(places: readonly Pick<LinePlace, "at">[]): string {
   return `{${places.map(({ at }) => at).join(",")}}`;
 }
 
@@ -32,7 +32,7 @@ export function joinedTerms(terms: readonly LineTerms[]): string {
 }
 
 /** Alternatives of terms as a tsquery. Terms have neither quotes nor backslashes. */
-export function queryOf(anyOf: SearchIndexQuery["anyOf"], partition: string): string {
+export function termQuery(anyOf: SearchIndexQuery["anyOf"], partition: string): string {
   const key = termKey(partition);
   return anyOf.map((terms) => `(${terms.map((term) => `'${key}${term}':*`).join(" & ")})`).join(" | ");
 }
@@ -41,7 +41,7 @@ export function queryOf(anyOf: SearchIndexQuery["anyOf"], partition: string): st
 const maxTime = Date.UTC(9999, 0);
 
 /** A time in milliseconds since 1970, as text in SQL. */
-export function timeOf(time: number): string {
+export function readTime(time: number): string {
   if (time === Infinity) return "infinity";
   return new Date(Math.max(0, Math.min(time, maxTime))).toISOString();
 }
@@ -52,13 +52,13 @@ export function numberedRows(
 ): LineRows {
   return {
     step: () => 1,
-    shownLine: bytesOf,
-    reader: () => ({ page: pageOf, clear() {} }),
+    shownLine: readBytes,
+    reader: () => ({ page: sqlRowPage, clear() {} }),
     wholeRows: (rows) => rows,
     async *backwards(before, read) {
       for (let end = before, bytes = firstPageBytes; ; bytes = Math.min(4 * bytes, pageBytes)) {
         const rows = await read(end, bytes);
-        const { batch } = pageOf(rows);
+        const { batch } = sqlRowPage(rows);
         if (batch === undefined) return;
         yield batch;
         end = Number(rows[0]?.at);
@@ -69,9 +69,9 @@ export function numberedRows(
       const lines: (Uint8Array | undefined)[] = [];
       for (const page of placesByPage(places, pageLines, Number.MAX_SAFE_INTEGER)) {
         const [row] = await run(readAt(key, page));
-        const bytes = bytesOf(row?.bytes ?? null);
+        const bytes = readBytes(row?.bytes ?? null);
         let offset = 0;
-        for (const length of lengthsOf(row?.lengths)) {
+        for (const length of readLengths(row?.lengths)) {
           lines.push(length < 0 ? undefined : bytes.subarray(offset, offset + length));
           offset += Math.max(0, length);
         }
@@ -82,14 +82,14 @@ export function numberedRows(
 }
 
 /** The lines of a page, those that are too long apart. */
-function pageOf([row]: readonly SqlRow[]): LinePage {
+function sqlRowPage([row]: readonly SqlRow[]): LinePage {
   if (row === undefined || row.lengths === null) return { batch: undefined, next: 0, end: 0 };
   const start = Number(row.at);
   const bounds: number[] = [];
   const at: number[] = [];
   const tooLong: LinePlace[] = [];
   let offset = 0;
-  const lengths = lengthsOf(row.lengths);
+  const lengths = readLengths(row.lengths);
   for (const [index, length] of lengths.entries()) {
     if (length < 0) tooLong.push({ at: start + index, length: -length });
     if (length < 0) continue;
@@ -98,10 +98,10 @@ function pageOf([row]: readonly SqlRow[]): LinePage {
     offset += length;
   }
   const next = start + lengths.length;
-  const lines = { bytes: bytesOf(row.bytes), bounds };
+  const lines = { bytes: readBytes(row.bytes), bounds };
   return { batch: { lines, at, ...(tooLong.length > 0 && { tooLong }) }, next, end: next };
 }
 
-function lengthsOf(lengths: unknown): readonly number[] {
+function readLengths(lengths: unknown): readonly number[] {
   return typeof lengths === "string" ? lengths.split(",").map(Number) : [];
 }

@@ -37,7 +37,7 @@ const now = "(extract(epoch from statement_timestamp()) * 1000)::bigint";
 /** Whether a reservation counts: an expired one without a ref has stored nothing. */
 const counts = `(value ? 'ref' or (value ->> 'until')::bigint > ${now})`;
 
-function statementsOf(schema: string) {
+function schemaStatements(schema: string) {
   const quota = `${identifier(schema)}.quota`;
   const each = "jsonb_each(quota.reservations)";
   /** Used and reserved bytes without those of reservation $2. */
@@ -86,12 +86,12 @@ function statementsOf(schema: string) {
 class PostgresQuotas implements BlobQuotas {
   readonly #schema: string;
   readonly #database: Database;
-  readonly #sql: ReturnType<typeof statementsOf>;
+  readonly #sql: ReturnType<typeof schemaStatements>;
 
   constructor(options: PostgresQuotasOptions) {
     this.#schema = schemaArgument(options.schema);
     this.#database = postgresDatabase(options.db, options);
-    this.#sql = statementsOf(this.#schema);
+    this.#sql = schemaStatements(this.#schema);
   }
 
   async migrate(): Promise<void> {
@@ -107,7 +107,7 @@ class PostgresQuotas implements BlobQuotas {
     const values = [partition, id, bytes, ref ?? null, quota, leaseMs];
     const [row] = await this.#database.query(operationOn("reserve", partition), this.#sql.reserve, values);
     const expired: readonly BlobReservation[] = row?.expired == null ? [] : JSON.parse(row.expired);
-    return { reserved: row?.reserved === true, used: numberOf(row?.used), expired };
+    return { reserved: row?.reserved === true, used: textNumber(row?.used), expired };
   }
 
   async end(partition: string, id: string, storedBytes: number): Promise<boolean> {
@@ -146,7 +146,7 @@ class PostgresQuotas implements BlobQuotas {
 
   async usage(partition: string): Promise<{ readonly used: number | undefined; readonly added: number }> {
     const [row] = await this.#database.query(operationOn("read", partition), this.#sql.usage, [partition]);
-    return { used: numberOf(row?.used), added: numberOf(row?.added) ?? 0 };
+    return { used: textNumber(row?.used), added: textNumber(row?.added) ?? 0 };
   }
 
   async recount(partition: string, listedBytes: number, since: number): Promise<void> {
@@ -159,6 +159,6 @@ function operationOn(name: string, partition: string): Operation {
   return { name, path: `quota of ${partition === "" ? "the unnamed partition" : partition}` };
 }
 
-function numberOf(text: unknown): number | undefined {
+function textNumber(text: unknown): number | undefined {
   return text === null || text === undefined ? undefined : Number(text);
 }

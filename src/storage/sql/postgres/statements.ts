@@ -26,7 +26,7 @@ function cutLines(bytes: string, lengths: string, columns: readonly LineColumn[]
 }
 
 /** The column `words` of lines: a parameter with one line of terms for each. */
-function wordsOf(parameter: string): LineColumn {
+function parameterWords(parameter: string): LineColumn {
   return { name: "words", array: `string_to_array(${parameter}::text, E'\\n')` };
 }
 
@@ -65,7 +65,7 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
   const addLines = (table: string, from: string, values: number): string => `
     insert into ${entry} (${lineColumns})
     select $1, $2, ${from} + given.at - 1, given.line${ifSearch(`, ${termsIn("words")}`)}
-    from ${table}, ${cutLines("$8", "$7", search ? [wordsOf(`$${values + 1}`)] : [])}`;
+    from ${table}, ${cutLines("$8", "$7", search ? [parameterWords(`$${values + 1}`)] : [])}`;
   /**
    * An update of the session, if its epoch and head are as expected, and the lines that follow.
    * @param values the number of values without terms and channel
@@ -139,7 +139,7 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
     erase: `with given as (
         select * from ${cutLines("$7", "$6", [
           { name: "seq", array: "$5::text::bigint[]" },
-          ...(search ? [wordsOf("$12")] : []),
+          ...(search ? [parameterWords("$12")] : []),
         ])}
       ), grown as (
         select coalesce(sum(octet_length(given.line) - octet_length((${lineAt("given.seq")}))), 0) as bytes

@@ -52,11 +52,11 @@ export async function openPostgres(
   db: PostgresQuery,
   options: OpenPostgresOptions = {},
 ): Promise<AgentStorage> {
-  const blobs = postgresBlobStore({ db, ...partsOf(options) });
+  const blobs = postgresBlobStore({ db, ...openPostgresOptionParts(options) });
   return openSqlStorage(postgresSessionBackend({ ...options, db }), blobs, options);
 }
 
-function partsOf({ schema, prepare, retryMs }: OpenPostgresOptions) {
+function openPostgresOptionParts({ schema, prepare, retryMs }: OpenPostgresOptions) {
   return {
     ...(schema !== undefined && { schema }),
     ...(prepare !== undefined && { prepare }),

@@ -3,7 +3,7 @@
 import { describe } from "../../../core/arguments.js";
 import type { SessionBackend } from "../../../session/index.js";
 import { SqlBackend } from "../backend.js";
-import { changesOf } from "../changes.js";
+import { clientChanges } from "../changes.js";
 import { Database } from "../database.js";
 import type { SqlDialect, SqlTables } from "../dialect.js";
 import { rowStatements } from "../row-statements.js";
@@ -66,7 +66,7 @@ export function sqliteDatabase(driver: SqliteDriver, retryMs: number | undefined
 }
 
 function sqliteDialect(driver: SqliteDriver, prefix: string): SqlDialect {
-  const changes = changesOf(driver, prefix);
+  const changes = clientChanges(driver, prefix);
   return {
     name: prefix,
     errors: sqliteErrors,

@@ -148,12 +148,12 @@ interface LibsqlAnswer {
  * ```
  */
 export function libsqlDriver(client: LibsqlClient): SqliteDriver {
-  const rowsOf = ({ rows }: LibsqlAnswer) => rows as readonly SqliteRow[];
+  const answerRows = ({ rows }: LibsqlAnswer) => rows as readonly SqliteRow[];
   return {
-    all: async (sql, params) => rowsOf(await client.execute({ sql, args: [...params] })),
+    all: async (sql, params) => answerRows(await client.execute({ sql, args: [...params] })),
     async transaction(statements) {
       const given = statements.map(({ sql, params }) => ({ sql, args: [...params] }));
-      return (await client.batch(given, "write")).map(rowsOf);
+      return (await client.batch(given, "write")).map(answerRows);
     },
   };
 }

@@ -26,11 +26,11 @@ const resultCodes: Readonly<Record<number, string>> = {
  * The code of a driver's error: SQLite's name for it, if the driver tells it. better-sqlite3, bun:sqlite and
  * libSQL have it as `code`, node:sqlite as the number `errcode`, Durable Objects in the message.
  */
-function codeOf(error: unknown): string | undefined {
+function readCode(error: unknown): string | undefined {
   const { code, errcode } = (error ?? {}) as { readonly code?: unknown; readonly errcode?: unknown };
   if (typeof code === "string" && code.startsWith("SQLITE_")) return code;
   if (typeof errcode === "number") return resultCodes[errcode & 0xff] ?? `SQLITE_${errcode}`;
-  const message = messageOf(error);
+  const message = errorMessage(error);
   const named = /\bSQLITE_[A-Z_]{1,60}/.exec(message)?.[0];
   if (named !== undefined) return named;
   if (/\bdatabase (?:table |schema )?is locked\b/.test(message)) return "SQLITE_BUSY";
@@ -38,22 +38,23 @@ function codeOf(error: unknown): string | undefined {
   return typeof code === "string" && code !== "" ? code : undefined;
 }
 
-function failureOf(error: unknown, isAsync: boolean): SqlFailure {
-  const code = codeOf(error) ?? "";
+function readFailure(error: unknown, isAsync: boolean): SqlFailure {
+  const code = readCode(error) ?? "";
   if (/^SQLITE_(?:BUSY|LOCKED)/.test(code)) return "busy";
   // A commit that could not be written or synced may be found by the recovery after a crash.
   if (code.startsWith("SQLITE_IOERR")) return "unsure";
   return code.startsWith("SQLITE_") || !isAsync ? "refused" : "lost";
 }
 
-function messageOf(error: unknown): string {
+function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
 /** An error that a driver throws at once is of a synchronous database, which loses no answers. */
 export const sqliteErrors: SqlErrors = {
-  failureOf,
-  codeOf,
-  hintOf: (error) => (/no such (?:table|column)/.test(messageOf(error)) ? "call migrate() first" : undefined),
+  errorFailure: readFailure,
+  errorCode: readCode,
+  errorHint: (error) =>
+    /no such (?:table|column)/.test(errorMessage(error)) ? "call migrate() first" : undefined,
   waitMs: [5, 500],
 };

@@ -6,7 +6,7 @@
 import { termKey } from "../../../session/internal.js";
 import type { LineTerms, RowIndex, SqlStatement, SqlValue } from "../dialect.js";
 import { type InsertInto, maxInsertRows, type RowCondition } from "../row-statements.js";
-import { keyOf, offsetOf } from "./syntax.js";
+import { offsetByKey, rowKey } from "./syntax.js";
 import { maxOffset, offsetBits, termsTable } from "./tables.js";
 
 /**
@@ -24,7 +24,7 @@ export function termsIndex(prefix: string, insertInto: InsertInto): RowIndex {
   const terms = `${prefix}terms`;
   const same = `"partition" = ? and id = ? and epoch = ?`;
   const bound = (offset: string) =>
-    `(select ${keyOf("no", offset)} from ${session} where ${same} and head = ?)`;
+    `(select ${rowKey("no", offset)} from ${session} where ${same} and head = ?)`;
 
   function insertTerms(
     lines: readonly LineTerms[],
@@ -41,15 +41,15 @@ export function termsIndex(prefix: string, insertInto: InsertInto): RowIndex {
     return statements;
   }
 
-  const deleteTermsOf = `delete from ${terms}
-      where rowid >= (select ${keyOf("no", "0")} from ${session} where ${same})
-        and rowid < (select ${keyOf("no + 1", "0")} from ${session} where ${same})`;
+  const readDeleteTerms = `delete from ${terms}
+      where rowid >= (select ${rowKey("no", "0")} from ${session} where ${same})
+        and rowid < (select ${rowKey("no + 1", "0")} from ${session} where ${same})`;
 
   return {
     insertTerms,
     deleteTerms: (key, head) =>
       head === undefined
-        ? { sql: deleteTermsOf, params: [...key, ...key] }
+        ? { sql: readDeleteTerms, params: [...key, ...key] }
         : {
             sql: `delete from ${terms}
       where rowid >= ${bound("0")} and rowid <= ${bound(`${maxOffset - 1}`)}`,
@@ -62,7 +62,7 @@ export function termsIndex(prefix: string, insertInto: InsertInto): RowIndex {
     },
     optimize: { sql: `insert into ${terms} (${terms}) values ('optimize')`, params: [] },
     forget: (key) => [
-      { sql: deleteTermsOf, params: [...key, ...key] },
+      { sql: readDeleteTerms, params: [...key, ...key] },
       { sql: `insert into ${terms} (${terms}) values ('optimize')`, params: [] },
       { sql: `update ${session} set terms_at = base where ${same}`, params: key },
     ],
@@ -77,7 +77,7 @@ export function termsIndex(prefix: string, insertInto: InsertInto): RowIndex {
      */
     search: ({ anyOf, partition, since, cwd }, after, limit) => ({
       sql: `with part (part, places, at) as (
-        select rowid >> ${partBits}, count(*), group_concat(${offsetOf("rowid")}) from ${terms}
+        select rowid >> ${partBits}, count(*), group_concat(${offsetByKey("rowid")}) from ${terms}
         where ${terms} match ? group by 1
       ), upto (no, places, at) as (
         select part >> ${offsetBits - partBits},
@@ -88,8 +88,8 @@ export function termsIndex(prefix: string, insertInto: InsertInto): RowIndex {
       )
       select s.id, s.modified_at as modified, found.at, case when s.terms_at < s.head then (
           select iif(count(*) > ${maxPlaces}, '*', group_concat(at)) from (
-            select ${offsetOf("e.key")} as at from ${entry} as e
-            where e.key >= ${keyOf("s.no", "max(s.base, s.terms_at)")} and e.key < ${keyOf("s.no", "s.head")}
+            select ${offsetByKey("e.key")} as at from ${entry} as e
+            where e.key >= ${rowKey("s.no", "max(s.base, s.terms_at)")} and e.key < ${rowKey("s.no", "s.head")}
             limit ${maxPlaces} + 1)
         ) end as unread
       from ${session} as s left join found on found.no = s.no
@@ -98,12 +98,12 @@ export function termsIndex(prefix: string, insertInto: InsertInto): RowIndex {
         and (s.terms_at < s.head or found.no is not null)
       order by s.modified_at desc, s.id desc limit ?`,
       params: [
-        ...[queryOf(anyOf, partition), partition, cwd, since],
+        ...[termQuery(anyOf, partition), partition, cwd, since],
         ...[after?.modifiedAt ?? Number.MAX_SAFE_INTEGER, after?.id ?? "", limit],
       ],
     }),
     candidates({ at, unread }) {
-      const [found, rest] = [numbersOf(at), numbersOf(unread)];
+      const [found, rest] = [textNumbers(at), textNumbers(unread)];
       return found === undefined || rest === undefined ? undefined : [...found, ...rest];
     },
 
@@ -124,13 +124,13 @@ export function termsIndex(prefix: string, insertInto: InsertInto): RowIndex {
 }
 
 /** Alternatives of terms as a query of FTS5. Terms have no quotation marks. */
-function queryOf(anyOf: readonly (readonly string[])[], partition: string): string {
+function termQuery(anyOf: readonly (readonly string[])[], partition: string): string {
   const key = termKey(partition);
   return anyOf.map((terms) => `(${terms.map((term) => `"${key}${term}"*`).join(" AND ")})`).join(" OR ");
 }
 
 /** Numbers that SQLite has joined by commas; undefined if there are too many. */
-function numbersOf(text: unknown): readonly number[] | undefined {
+function textNumbers(text: unknown): readonly number[] | undefined {
   if (text === "*") return undefined;
   return text === null ? [] : String(text).split(",").map(Number);
 }

@@ -4,8 +4,8 @@ import type { BlobSyntax, RowSyntax } from "../dialect.js";
 import { moveByTwo } from "../row-statements.js";
 import { maxOffset, offsetBits } from "./tables.js";
 
-export const keyOf = (no: string, offset: string): string => `((${no} << ${offsetBits}) | (${offset}))`;
-export const offsetOf = (key: string): string => `(${key} & ${maxOffset - 1})`;
+export const rowKey = (no: string, offset: string): string => `((${no} << ${offsetBits}) | (${offset}))`;
+export const offsetByKey = (key: string): string => `(${key} & ${maxOffset - 1})`;
 
 /** Also before SQLite 3.42. */
 const now = "cast((julianday('now') - 2440587.5) * 86400000.0 + 0.5 as integer)";
@@ -25,11 +25,11 @@ export function sqliteSyntax(prefix: string): RowSyntax {
     orNothing: "on conflict do nothing",
     returning,
     key: "key",
-    keyOf,
-    offset: offsetOf("e.key"),
+    readKey: rowKey,
+    offset: offsetByKey("e.key"),
     order: "e.key",
-    within: (no, from, to) => `e.key >= ${keyOf(no, from)} and e.key < ${keyOf(no, to)}`,
-    at: (no, offset) => `e.key = ${keyOf(no, offset)}`,
+    within: (no, from, to) => `e.key >= ${rowKey(no, from)} and e.key < ${rowKey(no, to)}`,
+    at: (no, offset) => `e.key = ${rowKey(no, offset)}`,
     deleteRows: (no, below) => ({
       sql: `delete from ${entry}
       where key >= (${no.sql} << ${offsetBits}) and key < ${

@@ -1,5 +1,5 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { contextOf, memoryBlobStore, userMessage } from "sessile";
+import { contextFrom, memoryBlobStore, userMessage } from "sessile";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { claude, type Model } from "../../../../examples/apps/support/claude.js";
 import { type LocalProvider, startLocalProvider } from "../../../../examples/apps/support/local-provider.js";
@@ -16,7 +16,7 @@ afterAll(() => provider[Symbol.asyncDispose]());
 
 describe("a reply that is streamed", () => {
   it("is the same message as one that comes whole, and its pieces are its text", async () => {
-    const context = contextOf([userMessage("Look.")]);
+    const context = contextFrom([userMessage("Look.")]);
     const { signal } = new AbortController();
     const pieces: string[] = [];
     const whole = await model.generate(context, { signal });
@@ -31,7 +31,7 @@ describe("a reply that is streamed", () => {
   it("ends with the signal, in the middle too", async () => {
     const abort = new AbortController();
     const onText = () => abort.abort();
-    const reply = model.generate(contextOf([userMessage("Look.")]), { signal: abort.signal, onText });
+    const reply = model.generate(contextFrom([userMessage("Look.")]), { signal: abort.signal, onText });
     await expect(reply).rejects.toThrow(/abort/i);
   });
 });

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { assistantMessage, contextOf, memoryBlobStore, project, toolResult, userMessage } from "sessile";
+import { assistantMessage, contextFrom, memoryBlobStore, project, toolResult, userMessage } from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { confinedPath, fileTools, runTool } from "../../../../examples/apps/support/tools.js";
@@ -139,7 +139,7 @@ describe("the tools", () => {
       details: { contentSha256: createHash("sha256").update(bytes).digest("hex") },
     });
     const call = { type: "toolCall", id: "c", name: "read", arguments: { path } } as const;
-    const context = contextOf([
+    const context = contextFrom([
       userMessage("look"),
       assistantMessage({ provider: "p", model: "m" }, call),
       result,

@@ -13,7 +13,7 @@ import {
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { memoryBlobStore, resourceOf, type UserMessage } from "sessile";
+import { blockResource, memoryBlobStore, type UserMessage } from "sessile";
 import type { AgentUserMessage } from "sessile/claude-agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makePdf, makePng } from "../../../../examples/apps/support/make-media.js";
@@ -76,7 +76,7 @@ describe("the prompt", () => {
       const { content } = await messageOf(turn, { blobs, signal });
       if (typeof content === "string") throw new Error("no blocks");
       expect(content[0]).toEqual({ type: "text", text: "What is wrong?" });
-      const resources = content.slice(1).map((block) => resourceOf(block));
+      const resources = content.slice(1).map((block) => blockResource(block));
       expect(resources.map((resource) => resource?.name)).toEqual(names);
       for (const [index, name] of names.entries()) {
         const resource = resources[index];
@@ -128,7 +128,7 @@ describe("the prompt", () => {
       writeFileSync(at("draft.txt"), "after");
       const blobs = memoryBlobStore();
       const { content } = await messageOf(turn, { blobs, signal });
-      const resource = resourceOf(content[0] as { type: "text"; text: string });
+      const resource = blockResource(content[0] as { type: "text"; text: string });
       if (resource === undefined || resource.kind === "link") throw new Error("no bytes");
       expect(Buffer.from((await blobs.get(resource.blob)) as Uint8Array).toString()).toBe("before");
     });

@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import { mediaTypeOfName } from "sessile/media";
 import { describe, expect, test } from "vitest";
-import { bodyBytesOf, contentOf } from "../../../../src/frameworks/claude-agent/node/content.js";
+import {
+  blockBodyBytes,
+  readAttachmentContent,
+} from "../../../../src/frameworks/claude-agent/node/content.js";
 import { plainName, warningText } from "../../../../src/frameworks/claude-agent/node/failure.js";
 import { jpeg, png, sof } from "../../../support/media-files.js";
 
@@ -30,14 +33,14 @@ describe("contentOf", () => {
     ["white space", "a.md", "\ufeff \r\n\t", "EMPTY"],
   ])("does not take %s for %s", (_, name, contents, code) => {
     const bytes = typeof contents === "string" ? new TextEncoder().encode(contents) : contents;
-    const content = contentOf({ bytes, claimed: mediaTypeOfName(name) ?? "" }, "title");
+    const content = readAttachmentContent({ bytes, claimed: mediaTypeOfName(name) ?? "" }, "title");
     expect("code" in content && content.code).toBe(code);
   });
 
   test("gives the block, the size, and what limits ask of an image", () => {
     const bytes = png(small);
     const data = Buffer.from(bytes).toString("base64");
-    expect(contentOf({ bytes, claimed: "image/png" }, "title")).toEqual({
+    expect(readAttachmentContent({ bytes, claimed: "image/png" }, "title")).toEqual({
       block: { type: "image", source: { type: "base64", media_type: "image/png", data } },
       image: { kind: "image", mediaType: "image/png", ...small, animated: false },
       size: bytes.length,
@@ -48,7 +51,7 @@ describe("contentOf", () => {
     ["little", Uint8Array.of(0xff, 0xfe, 0xdf, 0)],
     ["big", Uint8Array.of(0xfe, 0xff, 0, 0xdf)],
   ])("gives text in UTF-16, %s end first, as text", (_, bytes) => {
-    expect(contentOf({ bytes, claimed: "text/csv" }, "title")).toMatchObject({
+    expect(readAttachmentContent({ bytes, claimed: "text/csv" }, "title")).toMatchObject({
       block: { source: { type: "text", data: "ß" } },
       size: 4,
     });
@@ -56,7 +59,7 @@ describe("contentOf", () => {
 
   test("reads no further than a view of bytes", () => {
     const view = Uint8Array.from("xx%PDF-1.7xx", (each) => each.charCodeAt(0)).subarray(2, 10);
-    expect(contentOf({ bytes: view, claimed: "application/pdf" }, "title")).toMatchObject({
+    expect(readAttachmentContent({ bytes: view, claimed: "application/pdf" }, "title")).toMatchObject({
       block: { source: { data: btoa("%PDF-1.7") } },
       size: 8,
     });
@@ -80,7 +83,8 @@ test("counts a block as JSON does", () => {
           source: { type: "base64", media_type: "image/png", data: btoa(title.slice(0, 0)) },
         } as const,
       ];
-      for (const block of blocks) expect(bodyBytesOf(block)).toBe(Buffer.byteLength(JSON.stringify(block)));
+      for (const block of blocks)
+        expect(blockBodyBytes(block)).toBe(Buffer.byteLength(JSON.stringify(block)));
     }),
   );
 });
@@ -88,7 +92,7 @@ test("counts a block as JSON does", () => {
 test("counts base64 as it is", () => {
   const source = { type: "base64", media_type: "application/pdf", data: "AAAA" } as const;
   const block = { type: "document", source, title: "ä.pdf" } as const;
-  expect(bodyBytesOf(block)).toBe(Buffer.byteLength(JSON.stringify(block)));
+  expect(blockBodyBytes(block)).toBe(Buffer.byteLength(JSON.stringify(block)));
 });
 
 describe("plainName", () => {

@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { type ResolveAttachmentsOptions, resolveAttachmentsToContentBlocks } from "sessile/claude-agent";
 import { type LimitProfile, limitProfiles } from "sessile/limits";
 import { beforeEach, describe, expect, test } from "vitest";
-import { contentOf, type FileContent } from "../../../../src/frameworks/claude-agent/node/content.js";
+import {
+  type FileContent,
+  readAttachmentContent,
+} from "../../../../src/frameworks/claude-agent/node/content.js";
 import {
   type AttachmentFiles,
   nodeAttachmentFiles,
@@ -289,7 +292,7 @@ describe("resolveAttachmentsToContentBlocks, the target", () => {
 });
 
 function file(bytes: Uint8Array, claimed = "image/png"): FileContent {
-  const content = contentOf({ bytes, claimed }, "a");
+  const content = readAttachmentContent({ bytes, claimed }, "a");
   if ("code" in content) expect.fail(content.reason);
   return content;
 }

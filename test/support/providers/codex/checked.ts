@@ -7,7 +7,7 @@ function codex(name: string, history: "latest" | "transcript", keepsPrefix: bool
   return {
     name,
     // What is in the value is the path, so that it shows by it which image it is.
-    target: codexExec({ history, pathOf: ({ base64 }) => `/images/${base64}.png` }),
+    target: codexExec({ history, imagePath: ({ base64 }) => `/images/${base64}.png` }),
     breaches: (value) => breaches(value as CodexExec, codexRules),
     makers: [foreign],
     keepsPrefix,
