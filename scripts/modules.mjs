@@ -116,7 +116,7 @@ export const modules = [
       subpath(
         "ai-sdk",
         9,
-        "60 kB",
+        "60.5 kB",
         "the AI SDK: chats of `useChat`, model messages",
         "frameworks/ai-sdk/index",
       ),

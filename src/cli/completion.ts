@@ -79,7 +79,7 @@ function commandsAfter(before: readonly string[], { commands }: CommandContext):
 /** The newest sessions that are offered. */
 const maxSessions = 100;
 /** An id is another program's text, which a shell may expand: one with other characters is left out. */
-const plainId = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const plainId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,255}$/;
 
 async function argumentAt(
   command: Command,
