@@ -28,7 +28,9 @@ export function filesTest(text: string): (paths: readonly string[], signal: Abor
   // JSON writes letters and digits of ASCII as they are, but for escapes that are not needed. Files without a
   // letter are rare.
   const plain = words.filter(
-    (word) => /^[a-z0-9]{2,255}$/.test(word) && !textsOfImports.some((each) => each.includes(word)),
+    (word) =>
+      /^[a-z0-9]{2,256}$/.test(word.slice(0, maxWordLength)) &&
+      !textsOfImports.some((each) => each.includes(word)),
   );
   const wanted = [...new Set(plain.map((word) => word.slice(0, maxWordLength)))];
   const bytes = Buffer.alloc(overlap + chunkBytes);
