@@ -1,5 +1,5 @@
 import { Pool } from "pg";
-import { type BlobRef, userMessage } from "sessile";
+import { type BlobRef, type BlobStoreOptions, userMessage } from "sessile";
 import { type BlobConformanceFixture, blobStoreConformance } from "sessile/conformance";
 import { type MysqlClient, mysqlBlobStore, openMysql } from "sessile/mysql";
 import { openPostgres, type PostgresQuery, postgresBlobStore } from "sessile/postgres";
@@ -183,6 +183,33 @@ describe.each(engines)("blobs in $name", ({ start, without }) => {
     expect(await blobs.get(ref)).toEqual(bytes);
     await blobs.delete(ref);
     expect(await rows()).toEqual([]);
+  });
+
+  test("a put that fails after its blob appeared leaves the bytes to all who have it", async ({ skip }) => {
+    skip(without !== undefined, without);
+    const { open, loseAnswer } = await start();
+    const hasty = await open({ retryMs: 0 } as BlobStoreOptions);
+    const bytes = new Uint8Array(1.5 * 1024 * 1024).fill(7);
+    loseAnswer?.();
+    await expect(hasty.put(bytes)).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+    const found = [];
+    for await (const { ref } of hasty.list()) found.push(await hasty.get(ref));
+    expect(found).toEqual([bytes]);
+  });
+
+  test("a put whose rows are deleted while it is written fails, and no blob appears", async ({ skip }) => {
+    skip(without !== undefined, without);
+    const { open, run } = await start();
+    const blobs = await open();
+    async function* source() {
+      yield new Uint8Array(1.5 * 1024 * 1024);
+      // As the erasure of a partition does, or a collection of leftovers after a long pause.
+      await run("delete from blob_part", []);
+      yield new Uint8Array(1024 * 1024);
+    }
+    await expect(blobs.put(source())).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+    expect(await run("select ref from blob", [])).toEqual([]);
+    expect(await run("select upload from blob_part", [])).toEqual([]);
   });
 
   test("the door gives sessions, blobs and attach, which are there for the next one", async ({ skip }) => {

@@ -128,7 +128,7 @@ class SqlBlobs implements BlobBackend {
       commit: async (ref) => {
         if (open.length > 0) await add(open);
         open = new Uint8Array(0);
-        return this.#publish(ref, upload, size);
+        return this.#publish(ref, upload, { size, count });
       },
       discard: async () => {
         open = new Uint8Array(0);
@@ -145,7 +145,7 @@ class SqlBlobs implements BlobBackend {
     const page = async (no: number) => {
       const bytes = await this.#page(ref, no);
       // A blob that lacks a row is shorter than it should be.
-      if (bytes === undefined && (await this.stat(ref)) === undefined) throw vanished(ref);
+      if (bytes === undefined && (await this.stat(ref)) === undefined) throw vanished("read", ref);
       return bytes;
     };
     return {
@@ -221,24 +221,30 @@ class SqlBlobs implements BlobBackend {
     return { count: rows.length, bytes: rows.reduce((sum, { size }) => sum + Number(size), 0) };
   }
 
-  /** Names an upload as the blob. The upload that it had is deleted after that. */
-  async #publish(ref: BlobRef, upload: string, size: number): Promise<BlobStat> {
-    const { blob, now, orReplace, part, partition } = this.#sql;
+  /** Names an upload as the blob, if it has all its rows. The upload that it had is deleted after that. */
+  async #publish(
+    ref: BlobRef,
+    upload: string,
+    { size, count }: { readonly size: number; readonly count: number },
+  ): Promise<BlobStat> {
+    const { blob, now, orReplace, part, partition, returning } = this.#sql;
     const old = await this.#find(ref);
     if (old?.size === size && old.upload !== upload) {
       const equal = `select count(*) as count from ${part} a join ${part} b on a.no = b.no and a.bytes = b.bytes
         where a.upload = ? and b.upload = ?`;
       const [row] = await this.#run("compare", ref, equal, [old.upload, upload]);
-      const touched = Number(row?.count) === Math.ceil(size / partBytes) ? await this.touch(ref) : undefined;
+      const touched = Number(row?.count) === count ? await this.touch(ref) : undefined;
       if (touched !== undefined) {
         await this.#deleteParts(upload);
         return touched;
       }
     }
-    const values = [this.#partition, ref, upload, size];
+    const values = [this.#partition, ref, upload, size, upload, count];
+    // An erasure of the partition, or a collection in a long pause, deletes rows of a put under way.
     const insert = `insert into ${blob} (${partition}, ref, upload, size, touched_at)
-      values (?, ?, ?, ?, ${now}) ${orReplace}`;
-    await this.#run("put", ref, insert, values);
+      select ?, ?, ?, ?, ${now} from (select count(*) as parts from ${part} where upload = ?) as p
+      where p.parts = ? ${orReplace}${returning("ref")}`;
+    if ((await this.#run("put", ref, insert, values)).length === 0) throw vanished("put", ref);
     if (old !== undefined && old.upload !== upload) await this.#deleteParts(old.upload);
     return (await this.stat(ref)) ?? { ref, size, touchedAt: await this.now() };
   }
@@ -279,8 +285,12 @@ class SqlBlobs implements BlobBackend {
     return deleted;
   }
 
+  /** Deletes the rows of an upload that has no name: a put that failed may have given it one. */
   async #deleteParts(upload: string): Promise<void> {
-    await this.#run("delete", upload, `delete from ${this.#sql.part} where upload = ?`, [upload]);
+    const { blob, part, trash } = this.#sql;
+    const unnamed = [blob, trash].map((table) => `not exists (select 1 from ${table} where upload = ?)`);
+    const sql = `delete from ${part} where upload = ? and ${unnamed.join(" and ")}`;
+    await this.#run("delete", upload, sql, [upload, upload, upload]);
   }
 
   #trash(): BlobTrash {
@@ -406,9 +416,9 @@ function joined(a: Uint8Array, b: Uint8Array): Uint8Array<ArrayBuffer> {
   return all;
 }
 
-function vanished(ref: BlobRef): SessileError<"STORAGE_FAILED"> {
-  const message = `read ${ref}: the blob was deleted while it was read`;
+function vanished(operation: "put" | "read", ref: BlobRef): SessileError<"STORAGE_FAILED"> {
+  const message = `${operation} ${ref}: bytes of the blob were deleted meanwhile`;
   return new SessileError("STORAGE_FAILED", message, {
-    details: { operation: "read", path: ref, errno: "GONE" },
+    details: { operation, path: ref, errno: "GONE" },
   });
 }
