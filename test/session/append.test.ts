@@ -386,6 +386,17 @@ describe("an abort", () => {
     await expect(session.append([say("e")], { signal: AbortSignal.abort("before") })).rejects.toBe("before");
     expect((await session.tree()).size).toBe(2);
   });
+
+  test("of a retry that waits withdraws neither the append that it repeats, nor what refers to its entry", async () => {
+    const { session } = await setting();
+    const retry = new AbortController();
+    const original = session.append([say("a", "one")]);
+    const repeated = session.append([say("a", "one")], { signal: retry.signal });
+    const label = session.append([{ type: "label", targetId: "one", label: "l" }], { conflict: "rebase" });
+    retry.abort("no retry");
+    expect(await settled([original, repeated, label])).toEqual(["written", "no retry", "written"]);
+    expect((await session.tree()).size).toBe(2);
+  });
 });
 
 describe("a move of the leaf while an append is being written", () => {

@@ -342,10 +342,12 @@ export class AppendQueue {
     if (SessileError.is(error, "WRITER_POISONED")) this.#state.poison(error);
     const chains = new Set<Chain>();
     const lost = new Set<string>();
+    const earlier = this.#waiting.slice(0, at).flatMap(({ drafts }) => drafts.map(({ draft }) => draft.id));
     const fail = (request: AppendRequest) => {
       chains.add(request.chain);
       for (const { draft } of request.drafts) {
-        if (draft.id === undefined) continue;
+        // An entry that an earlier append has is not lost with its retry.
+        if (draft.id === undefined || earlier.includes(draft.id)) continue;
         lost.add(draft.id);
         this.#pendingIds.delete(draft.id);
       }
