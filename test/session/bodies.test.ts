@@ -86,6 +86,13 @@ describe("bodies that opening read", () => {
     expect(await readsOf(second, 11)).toBe(0);
   });
 
+  test("are there beside those of more appends than are kept without a context", async () => {
+    const { second, readsOf } = await opened();
+    await second.append(Array.from({ length: 300 }, (_, at) => say(`more ${at}`)));
+    expect(await readsOf(second, 310)).toBe(1);
+    expect(second.diagnostics).toEqual([]);
+  });
+
   test("are read again once the file has changed", async () => {
     const { disk, second, readsOf } = await opened();
     const path = second.location as string;

@@ -161,9 +161,11 @@ export class EntryCache {
     if (this.#opened !== undefined || lines !== undefined) {
       // Lines of later appends are not among those.
       const from = this.#opened?.at ?? 0;
+      const stop = from + (this.#opened?.bytes.length ?? 0);
       const isOpened = (row: number) => {
         const at = this.#table.lineAt(row);
-        return lines === undefined ? at < 0 || at >= from : lines.has(at);
+        if (lines !== undefined) return lines.has(at);
+        return at < 0 || (at >= from && at + this.#table.lineLength(row) <= stop);
       };
       const opened = missing.filter(isOpened);
       this.#parseOpened(opened, kept);
