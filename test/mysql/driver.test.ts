@@ -1,5 +1,5 @@
 import mysql, { type RowDataPacket } from "mysql2/promise";
-import { sessionStore, userMessage } from "sessile";
+import { collectGarbage, sessionStore, userMessage } from "sessile";
 import { type MysqlClient, mysqlBlobStore, mysqlSessionBackend, openMysql } from "sessile/mysql";
 import { beforeEach, describe, expect, test } from "vitest";
 import { startMariaDb, withoutMariaDb } from "../support/mariadb.js";
@@ -50,6 +50,76 @@ describe("MySQL", () => {
     await expect(backend.migrate()).resolves.toBeUndefined();
     await pool.end();
     await server[Symbol.asyncDispose]();
+  });
+
+  describe("with transactions that read what others commit meanwhile", () => {
+    /** A client whose transactions run `meanwhile` after the first statement that `isAfter` accepts. */
+    async function readCommitted(isAfter: (sql: string) => boolean, meanwhile: () => Promise<unknown>) {
+      const { pool } = await mariaDb();
+      let other: Promise<unknown> | undefined;
+      const isWaiting = async () => {
+        const [[row]] = await pool.query<RowDataPacket[]>("show status like 'innodb_row_lock_current_waits'");
+        return Number(row?.Value) > 0;
+      };
+      const client: MysqlClient = {
+        execute: (sql, values) => pool.execute(sql, values),
+        query: (sql) => pool.query(sql),
+        async getConnection() {
+          const connection = await pool.getConnection();
+          await connection.query("set session transaction isolation level read committed");
+          return {
+            async execute(sql, values) {
+              const answer = await connection.execute(sql, values);
+              if (other !== undefined || !isAfter(sql)) return answer;
+              let isDone = false;
+              other = meanwhile().finally(() => {
+                isDone = true;
+              });
+              while (!isDone && !(await isWaiting()));
+              return answer;
+            },
+            query: (sql) => connection.query(sql),
+            release: () => connection.destroy(),
+            destroy: () => connection.destroy(),
+          };
+        },
+      };
+      return { client, pool, done: async () => expect(await other).toBeDefined() };
+    }
+
+    test("a fork of a session that is deleted meanwhile has all its lines", async () => {
+      const { client, pool, done } = await readCommitted(
+        (sql) => /^insert into copied_session .* as source/s.test(sql),
+        async () => store.delete("source"),
+      );
+      const store = sessionStore(mysqlSessionBackend({ db: pool, prefix: "copied_" }));
+      const { sessions } = await openMysql(client, { prefix: "copied_" });
+      const source = await sessions.create({ cwd: "/", id: "source" });
+      await source.appendMessage(userMessage("one"));
+      const fork = await sessions.fork("source", { id: "fork" });
+      await done();
+      expect(await fork.diagnose()).toEqual([]);
+      expect((await fork.context()).items).toHaveLength(1);
+    });
+
+    test("a blob that is put again while it is collected is not in the trash", async () => {
+      const { client, pool, done } = await readCommitted(
+        (sql) => sql.startsWith("insert into again_blob_trash"),
+        async () => other.put(bytes),
+      );
+      const bytes = new Uint8Array(10);
+      const other = mysqlBlobStore({ db: pool, prefix: "again_" });
+      const { blobs } = await openMysql(client, { prefix: "again_" });
+      const { ref, touchedAt } = await blobs.put(bytes);
+      const marks = [{ root: "none", refs: [], complete: true }];
+      await collectGarbage(blobs, { marks, graceMs: 0, now: () => touchedAt + 1000 });
+      await done();
+      expect(await blobs.get(ref)).toEqual(bytes);
+      const [rows] = await pool.query<RowDataPacket[]>(
+        "select b.ref from again_blob b join again_blob_trash t on t.upload = b.upload",
+      );
+      expect(rows).toEqual([]);
+    });
   });
 
   test("without tables the error says what to do", async () => {

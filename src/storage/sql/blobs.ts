@@ -154,8 +154,8 @@ class SqlBlobs implements BlobBackend {
         for (let at = 0; at < size; at += partBytes) {
           const bytes = await page(at / partBytes);
           if (bytes === undefined) return;
-          // The driver may keep its own.
-          yield bytes.slice();
+          // The driver may keep its own. A slice of a Buffer is no copy.
+          yield new Uint8Array(bytes);
         }
       })(),
       quarantine: async () => {

@@ -263,6 +263,8 @@ export function rowStatements(
           return row === undefined || Number(row.base) !== base;
         },
         statements: [
+          // At READ COMMITTED each statement would see another state of the source.
+          ...lock(from),
           made,
           ...insertions(batchRows(batch), key, 0),
           ...parts,

@@ -137,6 +137,10 @@ export function mysqlBlobSyntax(prefix: string): BlobSyntax {
     orNothing: (table) => `on duplicate key update ${table}.upload = ${table}.upload`,
     orReplace: `on duplicate key update upload = values(upload), size = values(size),
       touched_at = greatest(touched_at + 1, values(touched_at))`,
-    move: moveByTwo(returning),
+    // At READ COMMITTED the insert takes no lock: a row that changes after it would be in both tables.
+    move: (row) => [
+      { sql: `select ref from ${row.from} where ${row.where.sql} for update`, params: row.where.params },
+      ...moveByTwo(returning)(row),
+    ],
   };
 }
