@@ -7,10 +7,13 @@ import {
   collectGarbage,
   type EntryDraft,
   eraseEntries,
+  type LogBatch,
+  type LogPosition,
   memoryBlobStore,
   memorySessionStore,
   type Session,
   type SessionEntry,
+  type SessionLog,
   type SessionStore,
   sessionBlobRoots,
   sessionStore,
@@ -21,6 +24,7 @@ import {
 import { SessileError } from "sessile/errors";
 import { diagnoseSession, fileBlobStore, fileSessionStore, salvageSession } from "sessile/node";
 import { afterEach, describe, expect, test } from "vitest";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { entryTree, plainHeader, sessionOf } from "../arbitraries/entries.js";
 import { canary, filesWithCanary, withCanary } from "../support/canary.js";
 import { fileClock } from "../support/file-clock.js";
@@ -745,6 +749,47 @@ describe("files", () => {
     expect((await again.entry("e0000003"))?.type).toBe("unknown");
     expect((await again.tree()).node("e0000003")).toMatchObject({ type: "message", role: "user" });
     expect(await again.entry("e0000002")).toMatchObject({ message: { content: "two" } });
+  });
+
+  test("damaged lines are erased as they were, if a log reuses the bytes of its batches", async () => {
+    const backend = memoryBackend(Date.now);
+    const session = await sessionStore(backend).create({ cwd: "/work" });
+    await session.append([say(canary, "e0000001"), say("two", "e0000002")]);
+    await session.close();
+    const path = { partition: "", mode: "write" } as const;
+    const log = (await backend.open(session.id, path)) as SessionLog;
+    const lines: string[] = [];
+    let end = "" as LogPosition;
+    for await (const { lines: read, next } of log.read(undefined)) {
+      for (const line of read as readonly Uint8Array[]) lines.push(Buffer.from(line).toString());
+      end = next;
+    }
+    const damaged = `${lines[1]?.slice(0, -20)}\t`;
+    await log.append(
+      [`${damaged}\n`, `${lines[2]?.replace("e0000002", "e0000004")}\n`].map((line) => Buffer.from(line)),
+      end,
+    );
+    const reused = Buffer.alloc(4096);
+    const reusing = (found: SessionLog): SessionLog => {
+      const read = found.read.bind(found);
+      found.read = async function* (...given): AsyncGenerator<LogBatch> {
+        for await (const batch of read(...given))
+          for (const [index, line] of (batch.lines as readonly Uint8Array[]).entries()) {
+            reused.fill(0x78).set(line);
+            yield { ...batch, lines: [reused.subarray(0, line.length)], at: [batch.at[index] as number] };
+          }
+      };
+      return found;
+    };
+    const store = sessionStore({
+      ...backend,
+      open: async (id, options) => reusing((await backend.open(id, options)) as SessionLog),
+    });
+    await eraseEntries(store, session, ["e0000001"], { reason });
+    const opened = await keep(sessionStore(backend).open(session.id));
+    expect((await opened.tree()).has("e0000004")).toBe(true);
+    const stored = (await all(log.read(undefined))).flatMap(({ lines: read }) => read as Uint8Array[]);
+    expect(String(Buffer.concat(stored))).not.toContain(canary);
   });
 
   test("a damaged line whose entry is unknown is reported", async () => {

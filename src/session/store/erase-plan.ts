@@ -64,7 +64,8 @@ export async function planErasure(
     const [piece, ...others] = linePieces(bytes);
     if (piece === undefined) continue;
     if (others.length > 0 || piece.id === undefined || !piece.isWhole) {
-      damaged.push({ bytes: stored.slice(), at });
+      // A copy, which `slice` of a Buffer is not: the log may reuse the bytes.
+      damaged.push({ bytes: new Uint8Array(stored), at });
       continue;
     }
     const record = records.get(piece.id);
