@@ -35,14 +35,16 @@ await task({
     return entries.length;
   },
 
-  /** @param {{ dir: string, messages: readonly import("sessile").Message[], count: number, warm: number }} input */
-  async append({ dir, messages, count, warm }, timed) {
+  /** @param {{ dir: string, messages: readonly import("sessile").Message[], count: number, warm: number, isAwaited?: boolean }} input */
+  async append({ dir, messages, count, warm, isAwaited = true }, timed) {
     const session = await fileSessionStore({ dir, durability: "os" }).create({ cwd: "/work/project" });
     for (const message of messages) await session.appendMessage(message);
+    /** @param {number} at */
+    const one = (at) => session.appendMessage(/** @type {any} */ (messages[at % messages.length]));
     /** @param {number} most */
     const append = async (most) => {
-      for (let i = 0; i < most; i++)
-        await session.appendMessage(/** @type {any} */ (messages[i % messages.length]));
+      if (!isAwaited) await Promise.all(Array.from({ length: most }, (_, at) => one(at)));
+      else for (let i = 0; i < most; i++) await one(i);
     };
     await append(warm);
     await timed(() => append(count));
