@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -35,12 +34,9 @@ function old() {
  */
 function current() {
   const modules = new URL("../node_modules/", import.meta.url);
-  // npm puts it beside pi or below it.
-  const nested = new URL("pi-1.6/node_modules/", modules);
-  const owner = existsSync(new URL("@earendil-works/pi-ai/", nested)) ? nested : modules;
   const files = ["transcript", "uuid", "text", "retry"];
   const used = files.map((file) => {
-    const url = new URL(`@earendil-works/pi-ai/dist/utils/${file}.js`, owner);
+    const url = new URL(`@earendil-works/pi-ai/dist/utils/${file}.js`, modules);
     return `export * from ${JSON.stringify(url.href)};`;
   });
   /** @type {Readonly<Record<string, string>>} */
