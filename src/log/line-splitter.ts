@@ -62,7 +62,8 @@ export class LineSplitter {
       this.#skipping = true;
       this.#held = [];
     }
-    if (!this.#skipping) this.#held.push(bytes.slice());
+    // A copy, which `slice` of a Buffer is not: a caller may reuse the chunk.
+    if (!this.#skipping) this.#held.push(new Uint8Array(bytes));
   }
 
   #end(bytes: Uint8Array, start: number, end: number): void {

@@ -57,6 +57,17 @@ describe("parseSession", () => {
     expect((await parseSession(stream())).entries).toEqual(expected);
   });
 
+  test("reads chunks whose bytes are used again for the next one", () => {
+    const { text } = sessionOf([custom("a", null, "é😀")]);
+    const bytes = Buffer.from(text);
+    function* chunks() {
+      const chunk = Buffer.alloc(50);
+      for (let at = 0; at < bytes.length; at += chunk.length)
+        yield chunk.subarray(0, bytes.copy(chunk, 0, at, at + chunk.length));
+    }
+    expect(parseSession(chunks()).entries).toEqual([custom("a", null, "é😀")]);
+  });
+
   test("reports a lone surrogate in text, and does not replace it", () => {
     const { text } = sessionOf([custom("a", null, "x")]);
     for (const lone of ["\ud83d", "\ude00", "\ude00\ud83d"]) {
