@@ -122,6 +122,36 @@ describe("MySQL", () => {
     });
   });
 
+  test("an append whose commit lost its answer is done, also by the errors of the driver mariadb", async () => {
+    const { pool } = await mariaDb();
+    let isLosing = false;
+    const db: MysqlClient = {
+      execute: (sql, values) => pool.execute(sql, values),
+      query: (sql) => pool.query(sql),
+      async getConnection() {
+        const connection = await pool.getConnection();
+        return {
+          execute: (sql, values) => connection.execute(sql, values),
+          async query(sql) {
+            await connection.query(sql);
+            if (sql !== "commit" || !isLosing) return;
+            isLosing = false;
+            const lost = { code: "ER_SOCKET_UNEXPECTED_CLOSE", errno: 45009, sqlState: "08S01", fatal: true };
+            throw Object.assign(new Error("socket has unexpectedly been closed"), lost);
+          },
+          release: () => connection.release(),
+          destroy: () => connection.destroy(),
+        };
+      },
+    };
+    const { sessions } = await openMysql(db, { prefix: "mariadb_" });
+    const session = await sessions.create({ cwd: "/", id: "s" });
+    await session.appendMessage(userMessage("one"));
+    isLosing = true;
+    await session.appendMessage(userMessage("two"));
+    expect((await session.context()).items).toHaveLength(2);
+  });
+
   test("without tables the error says what to do", async () => {
     const { pool } = await mariaDb();
     const store = sessionStore(mysqlSessionBackend({ db: pool, prefix: "none_" }));

@@ -115,6 +115,9 @@ const endedCodes = new Set(
   ).split(" "),
 );
 
+/** The server refuses the packet, and ends the connection after that. */
+const tooLarge = "ER_NET_PACKET_TOO_LARGE";
+
 interface DriverError {
   readonly code?: unknown;
   readonly syscall?: unknown;
@@ -126,7 +129,9 @@ function readFailure(error: unknown): SqlFailure {
   const { code, syscall, sqlState, message } = (error ?? {}) as DriverError;
   const name = typeof code === "string" ? code : "";
   if (busyCodes.has(name) || syscall === "connect") return "busy";
-  if (endedCodes.has(name)) return "lost";
+  // Class 08: mariadb names the end of a connection as the server names a refusal.
+  const isEnded = typeof sqlState === "string" && sqlState.startsWith("08") && name !== tooLarge;
+  if (isEnded || endedCodes.has(name)) return "lost";
   if (message === "Pool is closed." || error instanceof TypeError) return "refused";
   return name.startsWith("ER_") && typeof sqlState === "string" ? "refused" : "lost";
 }
@@ -139,7 +144,7 @@ function readCode(error: unknown): string | undefined {
 const hints: Readonly<Record<string, string>> = {
   ER_NO_SUCH_TABLE: "call migrate() first",
   ER_BAD_FIELD_ERROR: "call migrate() first",
-  ER_NET_PACKET_TOO_LARGE: "set max_allowed_packet of the server to 8M at least",
+  [tooLarge]: "set max_allowed_packet of the server to 8M at least",
 };
 
 export const mysqlErrors: SqlErrors = {
