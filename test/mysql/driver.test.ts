@@ -1,7 +1,7 @@
 import mysql, { type RowDataPacket } from "mysql2/promise";
 import { collectGarbage, sessionStore, userMessage } from "sessile";
 import { type MysqlClient, mysqlBlobStore, mysqlSessionBackend, openMysql } from "sessile/mysql";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { startMariaDb, withoutMariaDb } from "../support/mariadb.js";
 import { mariaDb } from "./server.js";
 
@@ -150,6 +150,25 @@ describe("MySQL", () => {
     isLosing = true;
     await session.appendMessage(userMessage("two"));
     expect((await session.context()).items).toHaveLength(2);
+  });
+
+  test("the hour that comes twice in the time zone of the server has two times", async () => {
+    vi.stubEnv("TZ", "Europe/Berlin");
+    const server = await startMariaDb({ "sysdate-is-now": "1" });
+    vi.unstubAllEnvs();
+    const db = await mysql.createConnection({ uri: server.url });
+    const { blobs, sessions } = await openMysql(db);
+    for (const time of ["2026-10-25T00:30:00.000Z", "2026-10-25T01:30:00.000Z"]) {
+      await db.query(`set timestamp = ${Date.parse(time) / 1000}`);
+      const { touchedAt } = await blobs.put(new TextEncoder().encode(time));
+      expect(new Date(touchedAt).toISOString()).toBe(time);
+      const session = await sessions.create({ cwd: "/" });
+      await session.appendMessage(userMessage(time));
+      for await (const { modified } of sessions.list({ limit: 1 }))
+        expect(new Date(modified).toISOString()).toBe(time);
+    }
+    await db.end();
+    await server[Symbol.asyncDispose]();
   });
 
   test("without tables the error says what to do", async () => {

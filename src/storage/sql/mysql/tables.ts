@@ -75,7 +75,8 @@ export function migrations(prefix: string): readonly string[] {
   ];
 }
 
-const now = "cast(unix_timestamp(sysdate(3)) * 1000 as signed)";
+/** Without the time zone of the server, in which an hour of autumn comes twice. */
+const now = "(timestampdiff(microsecond, '1970-01-01', utc_timestamp(3)) div 1000)";
 const greatest = (...of: readonly string[]): string => `greatest(${of.join(", ")})`;
 /** The driver counts the rows of a change. */
 const returning = (): string => "";
