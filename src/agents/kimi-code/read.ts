@@ -123,7 +123,12 @@ function readWire(source: ForeignSource, path: string, builder: EntryBuilder): R
         timestamp: builder.time(record.value.time),
       },
     });
-    for (const block of content) if (block.type === "toolCall") calls.set(block.id, block.name);
+    for (const block of content) {
+      if (block.type !== "toolCall") continue;
+      calls.set(block.id, block.name);
+      // Kimi numbers calls in the history: an id comes again after an undo or a compaction.
+      answered.delete(block.id);
+    }
   };
   const addResult = (
     record: ForeignRecord,

@@ -202,6 +202,8 @@ function addChat(
       if (block.type !== "toolCall") continue;
       const { id: toolCallId, name } = block;
       calls.set(toolCallId, { name, entryId });
+      // Some providers number the calls of a history: an id comes again after a compaction.
+      answered.delete(toolCallId);
       for (const [index, sessionId] of (started.get(toolCallId) ?? []).entries()) {
         const data = { toolCallId, sessionId };
         add(

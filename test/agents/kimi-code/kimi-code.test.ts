@@ -94,6 +94,25 @@ describe("a session", () => {
     expect(messages[4]).toMatchObject({ isError: true });
   });
 
+  it("keeps the results of calls whose id comes again after an undo: Kimi numbers calls in the history", async () => {
+    const { shown, codes } = await read(
+      lines(
+        user("first"),
+        ...step("s1", call("s1", "Bash:0"), result("Bash:0", { output: "one" })),
+        { type: "context.undo", count: 1 },
+        user("second"),
+        ...step("s2", call("s2", "Bash:0"), result("Bash:0", { output: "two" })),
+        result("Bash:0", { output: "again" }),
+      ),
+    );
+    expect(shown).toEqual([
+      ["user", "second"],
+      ["assistant", "toolCall"],
+      ["toolResult", "two"],
+    ]);
+    expect(codes).toEqual(["duplicateResult"]);
+  });
+
   it("goes back before prompts that an undo removes, and begins anew after a clear", async () => {
     const undone = lines(
       user("first"),

@@ -150,6 +150,23 @@ describe("a chat", () => {
     expect(codes).toEqual(["missingParent"]);
   });
 
+  it("keeps the results of two calls with one id", async () => {
+    const { codes, shown } = await read(
+      lines(
+        user("go"),
+        model(call("Bash:0")),
+        result("Bash:0", { output: "1" }),
+        model(call("Bash:0")),
+        result("Bash:0", { output: "2" }),
+      ),
+    );
+    expect(codes).toEqual([]);
+    expect(shown.map(([role]) => role)).toEqual([
+      "user",
+      ...["assistant", "toolResult", "assistant", "toolResult"],
+    ]);
+  });
+
   it("names results without a call, and second results", async () => {
     const { codes, shown } = await read(
       lines(
