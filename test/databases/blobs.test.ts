@@ -229,3 +229,15 @@ describe.each(engines)("blobs in $name", ({ start, without }) => {
     expect(new TextDecoder().decode(await again.blobs.get(refs[0] as BlobRef))).toBe("hello");
   });
 });
+
+test("the name of a schema of PostgreSQL may have a question mark", async () => {
+  const texts: string[] = [];
+  const db: PostgresQuery = {
+    async query(sql) {
+      texts.push(sql);
+      return { rows: [] };
+    },
+  };
+  expect(await postgresBlobStore({ db, schema: 'a?"b?' }).stat(`sha256:${"0".repeat(64)}`)).toBeUndefined();
+  expect(texts[0]).toContain('from "a?""b?".blob where partition = $1 and ref = $2');
+});

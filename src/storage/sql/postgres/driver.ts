@@ -17,10 +17,10 @@ export const postgresErrors: SqlErrors = {
   waitMs: [20, 2000],
 };
 
-/** A statement with the values $1, $2 … in place of each `?`. */
+/** A statement with the values $1, $2 … in place of each `?` that is not in the name of a schema. */
 function numbered(text: string): string {
   let count = 0;
-  return text.replaceAll("?", () => `$${++count}`);
+  return text.replaceAll(/"[^"]*"|\?/g, (found) => (found === "?" ? `$${++count}` : found));
 }
 
 /**
