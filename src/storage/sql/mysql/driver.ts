@@ -22,7 +22,10 @@ interface PooledConnection extends MysqlConnection {
 }
 
 /** A pool, or one connection. */
-export type MysqlClient = MysqlConnection & { getConnection?(): Promise<PooledConnection> };
+export interface MysqlClient extends MysqlConnection {
+  /** Of a pool: takes a connection out of it, for a transaction. */
+  getConnection?(): Promise<PooledConnection>;
+}
 
 /** Calls of a client. */
 export function mysqlDatabase(db: MysqlClient, retryMs: number | undefined): Database {
