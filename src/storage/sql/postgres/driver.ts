@@ -20,7 +20,7 @@ export const postgresErrors: SqlErrors = {
 /** A statement with the values $1, $2 … in place of each `?` that is not in the name of a schema. */
 function numbered(text: string): string {
   let count = 0;
-  return text.replaceAll(/"[^"]*"|\?/g, (found) => (found === "?" ? `$${++count}` : found));
+  return text.replaceAll(/"[^"]{0,255}"|\?/g, (found) => (found === "?" ? `$${++count}` : found));
 }
 
 /**
