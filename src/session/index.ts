@@ -38,10 +38,11 @@ export type {
 } from "./api/backend.js";
 export type { EphemeralDraft, EphemeralEvent, SessionEventName } from "./api/events.js";
 export type { AppendOptions, RecentOptions, RecentPage, Session } from "./api/session.js";
-export type { AgentStorage, AttachOptions } from "./api/storage.js";
 export type {
   AdoptableSession,
   AdoptOptions,
+  AgentStorage,
+  AttachOptions,
   ForkOptions,
   SearchHit,
   SearchQuery,

@@ -17,7 +17,10 @@ export type AttachFileOptions = AttachOptions & Pick<ReadLocalFileOptions, "root
 
 /** A folder with sessions and blobs, whose `attach` reads files too. */
 export interface FolderStorage extends AgentStorage<string | URL | IngestSource> {
-  /** Stores an attachment. A string or URL names a file, which {@link readLocalFile} reads. */
+  /**
+   * Stores an attachment. A string or URL names a file, which {@link readLocalFile} reads. A `file:` link of a
+   * block is read only with `roots`.
+   */
   attach(source: string | URL | IngestSource, options?: AttachFileOptions): Promise<Resource>;
 }
 
@@ -47,9 +50,12 @@ export function openFolder(path: string, options: OpenFolderOptions = {}): Folde
     const { maxBytes, signal } = ingestOptions;
     const bounds = { roots, links, maxBytes, signal };
     const read = (file: string | URL) => readLocalFile(file, bounds);
-    if (typeof source === "string") return ingest(await read(resolve(source)), { ...ingestOptions, blobs });
+    if (typeof source === "string")
+      return ingest(await read(resolve(stringArgument("source", source))), { ...ingestOptions, blobs });
     if (source instanceof URL) return ingest(await read(source), { ...ingestOptions, blobs });
-    const [resource] = await ingest([source], { readFile: read, ...ingestOptions, blobs });
+    // A link in a block comes from a tool or a model, so that it opens no file without roots.
+    const files = roots === undefined ? {} : { readFile: read };
+    const [resource] = await ingest([source], { ...files, ...ingestOptions, blobs });
     return resource as Resource;
   };
   return { sessions, blobs, attach };

@@ -43,8 +43,13 @@ test("attach takes a path, a file URL, a link and bytes, within the roots", asyn
   for (const source of [pathToFileURL(path), { bytes: Buffer.from("a note"), name: "notes.txt" }]) {
     expect({ ...(await attach(source)), resourceId: "" }).toEqual({ ...ofPath, resourceId: "" });
   }
-  const linked = await attach({ type: "resource_link", uri: pathToFileURL(path).href, name: "notes.txt" });
-  expect(linked).toMatchObject({ contentSha256: ofPath.contentSha256 });
+  // Such a link comes from a tool or a model: only roots open files to it.
+  const link = { type: "resource_link", uri: pathToFileURL(path).href, name: "notes.txt" } as const;
+  await expect(attach(link)).rejects.toMatchObject({ code: "LINK_REFUSED" });
+  expect(await attach(link, { roots: [dir] })).toMatchObject({ contentSha256: ofPath.contentSha256 });
+  const outside = { ...link, uri: pathToFileURL(join(dir, "..", "other.txt")).href };
+  await expect(attach(outside, { roots: [dir] })).rejects.toMatchObject({ code: "FILE_REFUSED" });
+  await expect(attach("")).rejects.toThrow(TypeError);
   expect(await attach({ link: "https://example.com/a.pdf" })).toMatchObject({ kind: "link" });
   await expect(attach(path, { roots: [join(dir, ".agent")] })).rejects.toMatchObject({
     code: "FILE_REFUSED",
