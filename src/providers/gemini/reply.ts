@@ -181,18 +181,24 @@ function partBlocks(parts: readonly GeminiReplyPart[], responseId: string | unde
       };
     }
     const words = text ?? transcribed(part);
-    if (words === undefined) return opaque(part);
+    if (words === undefined || isOpaqueText(part, words)) return opaque(part);
     const rest = blockFields(part, "text", "thought", "thoughtSignature");
-    if (holdsMedia(rest)) return opaque(part);
     if (thought === true) {
       const signed = thoughtSignature === undefined ? {} : { thinkingSignature: thoughtSignature };
       return { type: "thinking", thinking: words, ...signed, ...rest };
     }
     const signed = thoughtSignature === undefined ? {} : { textSignature: thoughtSignature };
-    // A signature may arrive on an empty text, which other providers refuse.
-    if (thoughtSignature !== undefined && !/\S/.test(words)) return opaque(part);
     return { type: "text", text: words, ...signed, ...rest };
   });
+}
+
+/**
+ * Whether a part is kept as it came, although it has words: beside media, or as a blank text with a signature, which
+ * other providers refuse. A stream shows no words of it.
+ */
+export function isOpaqueText(part: GeminiReplyPart, words: string): boolean {
+  if (holdsMedia(blockFields(part, "text", "thought", "thoughtSignature"))) return true;
+  return part.thought !== true && isSignature(part.thoughtSignature) && !/\S/.test(words);
 }
 
 const knownOfCall = ["id", "name", "args", "partialArgs", "willContinue"];

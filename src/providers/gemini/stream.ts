@@ -21,6 +21,8 @@ import {
 import {
   candidateFields,
   type GeminiReply,
+  type GeminiReplyPart,
+  isOpaqueText,
   type ReadGeminiReplyOptions,
   readGeminiReply,
   replyPart,
@@ -160,7 +162,7 @@ class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
     // An empty text without a signature carries no content.
     else if (text !== "" || isSigned || !isPlainText(part))
       this.#parts.push({ fields: part, pieces: [text], isOpen: false });
-    if (text === "") return [];
+    if (text === "" || isOpaqueText(part as GeminiReplyPart, text)) return [];
     return [{ type: isThought ? "thinking" : "text", index: this.#parts.length - 1, text }];
   }
 

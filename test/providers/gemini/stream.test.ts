@@ -26,7 +26,11 @@ const chunk = (part: object | undefined, more: object = {}): GeminiStreamChunk =
   }) as GeminiStreamChunk;
 const normal = (message: object) => ({ ...message, timestamp: 0 });
 
-const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });
+const text = fc.oneof(
+  { weight: 5, arbitrary: fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 }) },
+  fc.constantFrom(" ", "\n\n"),
+);
+const picture = { mimeType: "image/png", data: "iVBORw0KGgo=".repeat(200) };
 const signed = { requiredKeys: ["text"] as ["text"] };
 const part: fc.Arbitrary<GeminiReplyPart> = fc.oneof(
   fc.record({ text, thoughtSignature: text }, signed),
@@ -49,9 +53,11 @@ const part: fc.Arbitrary<GeminiReplyPart> = fc.oneof(
     { requiredKeys: ["functionCall"] },
   ),
   fc.record({ executableCode: fc.record({ code: text }) }) as fc.Arbitrary<GeminiReplyPart>,
+  text.map((words) => ({ text: words, inlineData: picture }) as GeminiReplyPart),
 );
 
-const isPlainText = (one: GeminiReplyPart) => one.text !== undefined && one.thoughtSignature === undefined;
+const isPlainText = (one: GeminiReplyPart) =>
+  one.text !== undefined && one.thoughtSignature === undefined && !("inlineData" in one);
 /** The parts of a whole response: texts that follow each other are one. */
 const joined = (parts: readonly GeminiReplyPart[]): readonly GeminiReplyPart[] =>
   parts.reduce<GeminiReplyPart[]>((list, one) => {
