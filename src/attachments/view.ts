@@ -7,9 +7,9 @@ import {
   type ToolResultMessage,
   toolResult,
 } from "../content/index.js";
+import { type ToolShapes, toolShapes } from "../content/internal.js";
 import { describe, stringArgument } from "../core/arguments.js";
 import { isRecord } from "../core/shape.js";
-import { type ToolShapes, toolShapes } from "../core/tool-shapes.js";
 import { findResource, isSendable, type ResourcePath, readPayload } from "./resources.js";
 
 /** An entry for `session.append` that requests a resource's bytes for the current turn. */

@@ -1,7 +1,6 @@
 /** Contexts: the messages of the next model call, with their origins; policies of replay. */
 
-import type { ContextMessage } from "./message.js";
-import type { StoredResource } from "./resource.js";
+import type { ContextMessage, StoredResource } from "./message.js";
 
 /** One message of a context, and its origin. */
 export interface ContextItem {

@@ -13,17 +13,26 @@ export {
 } from "./context.js";
 export {
   type AssistantMessage,
+  type AsUserMessageOptions,
   assistantMessage,
+  asUserMessage,
   type BashExecutionMessage,
+  type BlobRef,
   type BranchSummaryMessage,
+  blockResource,
   type CompactionSummaryMessage,
   type ContextMessage,
   type CustomMessage,
+  describeResource,
   type ImageBlock,
+  isResource,
+  type LinkResource,
   type Message,
   type MessagePart,
   type OpaqueBlock,
+  type Resource,
   type StopReason,
+  type StoredResource,
   type SystemMessage,
   type TextBlock,
   type ThinkingBlock,
@@ -34,14 +43,4 @@ export {
   type UserMessage,
   userMessage,
 } from "./message.js";
-export {
-  type BlobRef,
-  blockResource,
-  describeResource,
-  isResource,
-  type LinkResource,
-  type Resource,
-  type StoredResource,
-} from "./resource.js";
-export { messageText, type ToolPair, toolCalls, toolPairs } from "./tool-pairs.js";
-export { type AsUserMessageOptions, asUserMessage } from "./untrusted.js";
+export { messageText, type ToolPair, toolCalls, toolPairs } from "./tools.js";

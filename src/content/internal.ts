@@ -1,11 +1,12 @@
 /** A part of this module for other modules of the library, not for its users. */
 
-export { blockTexts, plainContent } from "./message.js";
+export { blockTexts, describeImage, plainContent } from "./message.js";
 export {
   blockAttachments,
   blockResources,
   type OpaqueMedium,
   opaqueMedia,
+  opaqueWords,
   referencesIn,
   referenceTo,
   shownBlocks,
@@ -13,7 +14,5 @@ export {
   withMedia,
   withNewIds,
   withReferences,
-} from "./opaque-media.js";
-export { opaqueWords } from "./opaque-words.js";
-export { describeImage } from "./resource.js";
-export { isBroken, isCutCall, toolsAfter } from "./tool-pairs.js";
+} from "./opaque-blocks.js";
+export { isBroken, isCutCall, type ToolSchema, type ToolShapes, toolShapes, toolsAfter } from "./tools.js";

@@ -1,6 +1,10 @@
-/** Messages and their blocks, and functions that make them. */
+/** Messages, their blocks and the descriptors of their attachments; made by functions, or from untrusted JSON. */
+
 import { describe } from "../core/arguments.js";
-import { describeResource, type Resource, type StoredResource } from "./resource.js";
+import { SessileError } from "../core/errors/index.js";
+import { resourceShape } from "../core/message-shapes.js";
+import { isRecord } from "../core/shape.js";
+import { oneLine } from "../core/text.js";
 
 /** Text. With `resource` the block is an attachment, and the text is its descriptor. */
 export interface TextBlock {
@@ -270,7 +274,7 @@ export function userMessage(...parts: readonly MessagePart[]): UserMessage {
 }
 
 /** The fields of {@link assistantMessage}; only the model is required. */
-export interface AssistantMessageInit {
+interface AssistantMessageInit {
   readonly provider: string;
   readonly model: string;
   readonly responseModel?: string;
@@ -365,4 +369,240 @@ export function plainContent<B extends { readonly type: string }>(
 ): string | readonly B[] {
   const [only] = blocks;
   return blocks.length === 1 && only?.type === "text" ? (only as unknown as TextBlock).text : blocks;
+}
+
+// Resources: the descriptors of attachments that messages carry, and their text for models.
+
+/** The name of stored bytes: the digest algorithm and 64 lower-case hexadecimal digits. */
+export type BlobRef = `${"sha256" | "blake3"}:${string}`;
+
+interface ResourceBase {
+  /** `res_` and 16 hexadecimal digits; unique in the session. */
+  readonly resourceId: string;
+  /** A name for people, such as a file's base name. Untrusted text. */
+  readonly name?: string;
+  /** How the resource came into the session. Other writers have values of their own. */
+  readonly source: "upload" | "tool" | "model" | "link" | "import" | (string & Record<never, never>);
+  /** The sender's claims. Recorded, never trusted. */
+  readonly declared?: { readonly mediaType?: string; readonly size?: number };
+}
+
+/** A resource whose bytes are in a blob store. */
+export interface StoredResource extends ResourceBase {
+  readonly kind: "image" | "file";
+  /** As sniffed from the bytes, such as `image/png`. */
+  readonly mediaType: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly blob: BlobRef;
+  /** 64 lower-case hexadecimal digits, also if the blob is named by another algorithm. */
+  readonly contentSha256: string;
+  /** Pixels. */
+  readonly width?: number;
+  /** Pixels. */
+  readonly height?: number;
+  /** Pages of a PDF, if they can be counted. */
+  readonly pages?: number;
+  /** A PDF is encrypted, if only to restrict printing or copying. */
+  readonly encrypted?: boolean;
+  /** The address of its origin, if known. */
+  readonly uri?: string;
+}
+
+/** A link, which is never fetched and has no bytes. */
+export interface LinkResource extends ResourceBase {
+  readonly kind: "link";
+  readonly uri: string;
+}
+
+/**
+ * An attachment of a message in the log: its descriptor, without the bytes. A descriptor from outside is a
+ * bearer capability for the blob that it names; see {@link asUserMessage}.
+ */
+export type Resource = StoredResource | LinkResource;
+
+const maxShownNameLength = 80;
+
+/**
+ * The descriptor of a resource as text, such as `[image screen.png, image/png, 14 kB, res_0123456789abcdef]`.
+ * One line. The name is safe in a prompt: no brackets, control characters or line breaks, and at most 80
+ * characters.
+ *
+ * @example
+ * ```ts
+ * const resourceId = "res_0123456789abcdef";
+ * describeResource({ resourceId, kind: "link", source: "link", uri: "https://a.example" });
+ * // "[link https://a.example, res_0123456789abcdef]"
+ * ```
+ */
+export function describeResource(resource: Resource): string {
+  const name = resource.name === undefined ? "" : safeName(resource.name);
+  const id = safeName(resource.resourceId);
+  if (resource.kind === "link")
+    return `[link ${name === "" ? "" : `${name}, `}${safeName(resource.uri)}, ${id}]`;
+  const title = name === "" ? resource.kind : `${resource.kind} ${name}`;
+  return `[${title}, ${safeName(resource.mediaType)}, ${byteCount(resource.size)}, ${id}]`;
+}
+
+/** The descriptor of an inline image or file, which has neither a name nor an id. */
+export function describeImage({
+  kind = "image",
+  ...image
+}: Pick<StoredResource, "mediaType" | "size"> & Partial<Pick<StoredResource, "kind">>): string {
+  return `[${kind}, ${safeName(image.mediaType)}, ${byteCount(image.size)}]`;
+}
+
+/** Whether a value is a well-formed resource descriptor. Does not look for its blob. */
+export function isResource(value: unknown): value is Resource {
+  return resourceShape(value) === undefined;
+}
+
+/** The resource of a block; undefined for a plain block. */
+export function blockResource(block: {
+  readonly type: string;
+  readonly resource?: Resource;
+}): Resource | undefined {
+  return block.type === "text" ? block.resource : undefined;
+}
+
+function safeName(name: string): string {
+  const clean = oneLine(name).replace(/[[\]]/g, "_");
+  const characters = Array.from(clean.slice(0, 2 * maxShownNameLength + 2));
+  if (characters.length <= maxShownNameLength) return clean;
+  return `${characters.slice(0, maxShownNameLength - 1).join("")}…`;
+}
+
+function byteCount(size: number): string {
+  if (size < 1000) return `${size} B`;
+  if (size < 999_500) return `${Math.round(size / 1000)} kB`;
+  return `${(size / 1_000_000).toFixed(1)} MB`;
+}
+
+// User messages from untrusted JSON.
+
+/** Options of {@link asUserMessage}. */
+export interface AsUserMessageOptions {
+  /**
+   * Whether the JSON comes from the program's own storage, so that resource descriptors are kept. Default
+   * false.
+   */
+  readonly trusted?: boolean;
+}
+
+/**
+ * Makes a user message from outside JSON, such as the body of a request: known fields only, in new objects.
+ * Unless the source is trusted, resource descriptors are removed and their text stays, since a descriptor
+ * grants access to its blob. Name, model, variant and path are removed too: a request cannot set identity.
+ * Inline images stay. On append a session stores them in `blobs`; without `blobs` it refuses more than 1 KiB.
+ *
+ * @throws SessileError INVALID_MESSAGE with the path of the first error
+ * @example
+ * ```ts
+ * const message = asUserMessage(await request.json());
+ * ```
+ */
+export function asUserMessage(json: unknown, options: AsUserMessageOptions = {}): UserMessage {
+  if (!isRecord(json)) throw invalid("message", "an object", json);
+  if (json.role !== undefined && json.role !== "user") throw invalid("message.role", '"user"', json.role);
+  const { content, name, timestamp } = json;
+  if (timestamp !== undefined && !(typeof timestamp === "number" && Number.isFinite(timestamp))) {
+    throw invalid("message.timestamp", "a finite number", timestamp);
+  }
+  if (name !== undefined && typeof name !== "string") throw invalid("message.name", "a string", name);
+  if (typeof content !== "string" && !Array.isArray(content)) {
+    throw invalid("message.content", "a string or an array of blocks", content);
+  }
+  return {
+    role: "user",
+    content:
+      typeof content === "string" ? content : content.map((block, index) => asBlock(block, index, options)),
+    ...(name === undefined || options.trusted !== true ? {} : { name }),
+    ...(options.trusted === true ? asChoices(json) : {}),
+    timestamp: timestamp ?? Date.now(),
+  };
+}
+
+/** The model, variant and path of a message from trusted JSON. */
+function asChoices({
+  model,
+  variant,
+  path,
+}: Readonly<Record<string, unknown>>): Pick<UserMessage, "model" | "variant" | "path"> {
+  if (variant !== undefined && typeof variant !== "string")
+    throw invalid("message.variant", "a string", variant);
+  return {
+    ...(model === undefined
+      ? {}
+      : {
+          model: { provider: textIn("model", model, "provider"), modelId: textIn("model", model, "modelId") },
+        }),
+    ...(variant === undefined ? {} : { variant }),
+    ...(path === undefined
+      ? {}
+      : {
+          path: {
+            cwd: textIn("path", path, "cwd"),
+            ...(isRecord(path) && path.root !== undefined ? { root: textIn("path", path, "root") } : {}),
+          },
+        }),
+  };
+}
+
+function textIn(field: string, value: unknown, key: string): string {
+  const text = isRecord(value) ? value[key] : undefined;
+  if (typeof text !== "string") throw invalid(`message.${field}.${key}`, "a string", text);
+  return text;
+}
+
+function asBlock(block: unknown, index: number, options: AsUserMessageOptions): TextBlock | ImageBlock {
+  const path = `message.content[${index}]`;
+  if (!isRecord(block)) throw invalid(path, "an object", block);
+  if (block.type === "text") {
+    if (typeof block.text !== "string") throw invalid(`${path}.text`, "a string", block.text);
+    if (options.trusted !== true || block.resource === undefined) return { type: "text", text: block.text };
+    if (!isResource(block.resource))
+      throw invalid(`${path}.resource`, "a resource descriptor", block.resource);
+    return { type: "text", text: block.text, resource: asResource(block.resource) };
+  }
+  if (block.type === "image") {
+    if (typeof block.data !== "string") throw invalid(`${path}.data`, "a base64 string", block.data);
+    if (typeof block.mimeType !== "string") throw invalid(`${path}.mimeType`, "a media type", block.mimeType);
+    return { type: "image", data: block.data, mimeType: block.mimeType };
+  }
+  throw invalid(`${path}.type`, '"text" or "image"', block.type);
+}
+
+const linkFields = ["resourceId", "kind", "name", "uri", "source", "declared"] as const;
+
+const storedFields = [
+  ...linkFields,
+  "mediaType",
+  "size",
+  "blob",
+  "contentSha256",
+  "width",
+  "height",
+  "pages",
+  "encrypted",
+] as const satisfies readonly (keyof StoredResource)[];
+
+function asResource(resource: Resource): Resource {
+  const declared = resource.declared && pick(resource.declared, ["mediaType", "size"]);
+  const fresh =
+    resource.kind === "link"
+      ? pick<LinkResource>(resource, linkFields)
+      : pick<StoredResource>(resource, storedFields);
+  return declared === undefined ? fresh : { ...fresh, declared };
+}
+
+function pick<T extends object>(from: T, keys: readonly (keyof T)[]): T {
+  return Object.fromEntries(
+    keys.filter((key) => from[key] !== undefined).map((key) => [key, from[key]]),
+  ) as T;
+}
+
+function invalid(path: string, expected: string, value: unknown): SessileError<"INVALID_MESSAGE"> {
+  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}, got ${describe(value)}`, {
+    details: { path, expected },
+  });
 }

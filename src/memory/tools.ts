@@ -1,6 +1,7 @@
 /** The tools of a memory: their names, and declarations that depend on the labels of the blocks alone. */
+
+import { type ToolSchema, type ToolShapes, toolShapes } from "../content/internal.js";
 import { describe } from "../core/arguments.js";
-import { type ToolSchema, type ToolShapes, toolShapes } from "../core/tool-shapes.js";
 import type { Block } from "./blocks.js";
 
 /** The names of the tools. */

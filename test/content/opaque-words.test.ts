@@ -1,6 +1,6 @@
 import { assistantMessage, messageText } from "sessile";
 import { describe, expect, test } from "vitest";
-import { opaqueWords } from "../../src/content/opaque-words.js";
+import { opaqueWords } from "../../src/content/opaque-blocks.js";
 
 describe("opaqueWords", () => {
   test.each<[string, unknown, string]>([

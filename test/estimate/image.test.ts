@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { estimateImageTokens, type ImageFamily, imageTokenRules } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { mostImageTokens } from "../../src/content/estimate/image.js";
+import { mostImageTokens } from "../../src/content/estimate/message.js";
 
 const families = Object.keys(imageTokenRules) as readonly ImageFamily[];
 
 describe("estimateImageTokens", () => {
-  // The providers' own examples, as src/content/estimate/image.ts cites them.
+  // The providers' own examples, as src/content/estimate/message.ts cites them.
   test.each<[number, number, ImageFamily, number]>([
     [200, 200, "anthropic", 64],
     [1000, 1000, "anthropic", 1296],

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { kinds, readKind } from "../../src/content/estimate/characters.js";
-import { type RunWeights, runEstimator } from "../../src/content/estimate/runs.js";
+import { kinds, type RunWeights, readKind, runEstimator } from "../../src/content/estimate/text.js";
 
 const nothing: RunWeights = {
   attached: [0, 0, 0],

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { exifOrientation, hasExifPrefix } from "../../src/content/media/exif.js";
+import { exifOrientation, hasExifPrefix } from "../../src/content/media/sniff.js";
 import { damage, damaged } from "../arbitraries/bytes.js";
 import { countedBytes } from "../support/counted-bytes.js";
 import { be16, bytesOf, exifPrefix, tiff } from "../support/media-files.js";

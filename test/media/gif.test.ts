@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { isGif, readGif } from "../../src/content/media/gif.js";
+import { isGif, readGif } from "../../src/content/media/sniff.js";
 import { countedBytes } from "../support/counted-bytes.js";
 import { bytesOf, gif, gifBlocks, gifExtension, gifFrame, type Part } from "../support/media-files.js";
 

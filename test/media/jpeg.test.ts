@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { isJpeg, readJpeg } from "../../src/content/media/jpeg.js";
+import { isJpeg, readJpeg } from "../../src/content/media/sniff.js";
 import { maxParts } from "../../src/content/media/types.js";
 import { countedBytes } from "../support/counted-bytes.js";
 import { be32, bytesOf, jpeg, jpegExif, jpegSegment, type Part, sof, tiff } from "../support/media-files.js";

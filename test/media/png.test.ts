@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { isPng, readPng } from "../../src/content/media/png.js";
+import { isPng, readPng } from "../../src/content/media/sniff.js";
 import { maxParts } from "../../src/content/media/types.js";
 import { countedBytes } from "../support/counted-bytes.js";
 import { acTL, be32, bytesOf, type Part, png, pngChunk, pngSignature, tiff } from "../support/media-files.js";

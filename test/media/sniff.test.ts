@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { imageDimensionsFromData } from "image-dimensions";
 import { agreesWith, type Media, mediaTypeOfName, sniff } from "sessile/media";
 import { describe, expect, it, test } from "vitest";
-import { fourCC, u16be, u16le, u24le, u32be, u32le } from "../../src/content/media/byte-reader.js";
+import { fourCC, u16be, u16le, u24le, u32be, u32le } from "../../src/content/media/types.js";
 import { damage, damaged } from "../arbitraries/bytes.js";
 import { madeImage } from "../arbitraries/media.js";
 import { fixture } from "../support/fixtures.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
+import { isWebp, readWebp } from "../../src/content/media/sniff.js";
 import { maxParts } from "../../src/content/media/types.js";
-import { isWebp, readWebp } from "../../src/content/media/webp.js";
 import { countedBytes } from "../support/counted-bytes.js";
 import {
   bytesOf,

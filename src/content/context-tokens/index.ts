@@ -3,23 +3,26 @@
  *
  * @module context-tokens
  */
-export { completeImport, insertSteps } from "./draft.js";
-export {
-  type ContextTokenKind,
-  escapeContextTokens,
-  extractImagePaths,
-  type InlineTokenOptions,
-  parseContextTokens,
-  type Segment,
-  unescapeContextTokens,
-} from "./parse.js";
 export {
   type ClipboardEntry,
   type ComposeOptions,
   type ComposeStep,
+  completeImport,
   type ImportStep,
+  insertSteps,
   planDrop,
   planPaste,
 } from "./plan.js";
-export { printContextToken } from "./print.js";
-export { type FileFacts, renderSegments, type SegmentView } from "./render.js";
+export {
+  type ContextTokenKind,
+  escapeContextTokens,
+  extractImagePaths,
+  type FileFacts,
+  type InlineTokenOptions,
+  parseContextTokens,
+  printContextToken,
+  renderSegments,
+  type Segment,
+  type SegmentView,
+  unescapeContextTokens,
+} from "./tokens.js";

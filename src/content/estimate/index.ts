@@ -3,12 +3,15 @@
  *
  * @module estimate
  */
-export { estimateImageTokens, type ImageFamily, type ImageTokenRule, imageTokenRules } from "./image.js";
 export {
+  estimateImageTokens,
   estimateMessageTokens,
   estimateResourceTokens,
+  estimateToolTokens,
+  type ImageFamily,
+  type ImageTokenRule,
+  imageTokenRules,
   type MessageTokenOptions,
   type PdfFamily,
 } from "./message.js";
 export { estimateTextTokens } from "./text.js";
-export { estimateToolTokens } from "./tools.js";

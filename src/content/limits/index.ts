@@ -5,9 +5,12 @@
  * @module limits
  */
 
-export type { LimitItem } from "./check.js";
-export { checkLimits, type LimitSituation, type LimitViolation } from "./check.js";
-export { chiralityLimits } from "./data/chirality.js";
-export { tetherLimits } from "./data/tether.js";
-export type { LimitProfile, LimitRow } from "./profile.js";
-export { limitProfiles } from "./profiles.js";
+export {
+  checkLimits,
+  type LimitItem,
+  type LimitProfile,
+  type LimitRow,
+  type LimitSituation,
+  type LimitViolation,
+} from "./check.js";
+export { chiralityLimits, limitProfiles, tetherLimits } from "./profiles.js";

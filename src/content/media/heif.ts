@@ -1,8 +1,16 @@
 /** Reads the boxes of a HEIF container: HEIC and AVIF images, their size, and whether they are whole. */
 
-import { fourCC, u16be, u32be } from "./byte-reader.js";
-import type { ImageMedia, InvalidMedia, KnownImageType } from "./types.js";
-import { image, invalid, maxParts } from "./types.js";
+import {
+  fourCC,
+  type ImageMedia,
+  type InvalidMedia,
+  image,
+  invalid,
+  type KnownImageType,
+  maxParts,
+  u16be,
+  u32be,
+} from "./types.js";
 
 const ftyp = /* @__PURE__ */ fourCC("ftyp");
 const meta = /* @__PURE__ */ fourCC("meta");

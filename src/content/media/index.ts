@@ -4,6 +4,14 @@
  * @module media
  */
 
-export { agreesWith, mediaTypeExtension, mediaTypeOfName } from "./media-type-of-name.js";
 export { sniff } from "./sniff.js";
-export type { ImageMedia, ImageMediaType, InvalidReason, Media, PdfMedia } from "./types.js";
+export {
+  agreesWith,
+  type ImageMedia,
+  type ImageMediaType,
+  type InvalidReason,
+  type Media,
+  mediaTypeExtension,
+  mediaTypeOfName,
+  type PdfMedia,
+} from "./types.js";

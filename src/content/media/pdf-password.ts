@@ -2,8 +2,7 @@
 
 import { md5 } from "@noble/hashes/legacy.js";
 import { concatBytes, equalBytes } from "../../core/bytes.js";
-import { readEncryption } from "./pdf.js";
-import { stringAt } from "./pdf-syntax.js";
+import { readEncryption, stringAt } from "./pdf.js";
 
 /**
  * Whether an encrypted PDF opens with a password alone: the empty user password does not agree with the entry

@@ -1,3 +1,7 @@
+/** Media as their readers return them, types by file name, and the integers that readers find in bytes. */
+
+import { mediaTypeEssence, mediaTypeInfo, mediaTypeInfoOfExtension } from "../../core/media-types.js";
+
 /** The media types of images that every model provider accepts. */
 export type ImageMediaType = "image/png" | "image/jpeg" | "image/gif" | "image/webp";
 
@@ -49,7 +53,7 @@ export interface PdfMedia {
 }
 
 /** Valid UTF-8 without NUL, including empty text. Bytes do not tell the kind of text. */
-export interface TextMedia {
+interface TextMedia {
   readonly kind: "text";
   readonly mediaType: "text/plain";
 }
@@ -107,4 +111,82 @@ export function image(
     ...(frames === undefined ? {} : { frames }),
     ...(orientation === undefined ? {} : { orientation }),
   };
+}
+
+// Media types by file name, and extensions by media type.
+
+/**
+ * The extension for files of a media type, without a dot, or undefined for an unknown type. Ignores case,
+ * surrounding white space and parameters. The result is from a fixed list and safe in a path.
+ *
+ * @example
+ * ```ts
+ * mediaTypeExtension("image/jpeg"); // "jpg"
+ * mediaTypeExtension("application/x-made-up"); // undefined
+ * ```
+ */
+export function mediaTypeExtension(mediaType: string): string | undefined {
+  return mediaTypeInfo(mediaType)?.extensions[0];
+}
+
+/**
+ * The media type that a file name claims by its extension, in any case, or undefined for an unknown
+ * extension. Compare the claim with the bytes by {@link agreesWith}.
+ *
+ * @param name a base name or a path, POSIX or Windows
+ * @example
+ * ```ts
+ * mediaTypeOfName("C:\\shots\\Screen.PNG"); // "image/png"
+ * mediaTypeOfName(".gif"); // undefined
+ * ```
+ */
+export function mediaTypeOfName(name: string): string | undefined {
+  const base = name.slice(Math.max(name.lastIndexOf("/"), name.lastIndexOf("\\")) + 1);
+  const dot = base.lastIndexOf(".");
+  return dot < 1 ? undefined : mediaTypeInfoOfExtension(base.slice(dot + 1))?.mediaType;
+}
+
+/**
+ * Whether sniffed bytes can have the media type that a name or a sender claims: the same type, or any text
+ * type if the bytes are text. `image/jpg` is an alias of `image/jpeg`.
+ *
+ * @example
+ * ```ts
+ * agreesWith({ kind: "text", mediaType: "text/plain" }, "text/markdown"); // true
+ * agreesWith({ kind: "text", mediaType: "text/plain" }, "image/png"); // false
+ * ```
+ */
+export function agreesWith(media: Media, mediaType: string): boolean {
+  const claimed = mediaTypeEssence(mediaType);
+  if (media.kind !== "text") return claimed === media.mediaType;
+  return claimed.startsWith("text/") || mediaTypeInfo(claimed)?.text === true;
+}
+
+// Integers in bytes. A byte past the end reads as 0, so callers check the length if that matters.
+
+export function u16be(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
+}
+
+export function u16le(bytes: Uint8Array, at: number): number {
+  return (bytes[at] as number) | ((bytes[at + 1] as number) << 8);
+}
+
+export function u24le(bytes: Uint8Array, at: number): number {
+  return u16le(bytes, at) | ((bytes[at + 2] as number) << 16);
+}
+
+export function u32be(bytes: Uint8Array, at: number): number {
+  return ((u16be(bytes, at) << 16) | u16be(bytes, at + 2)) >>> 0;
+}
+
+export function u32le(bytes: Uint8Array, at: number): number {
+  return (u16le(bytes, at) | (u16le(bytes, at + 2) << 16)) >>> 0;
+}
+
+/** Four ASCII characters as {@link u32be} reads them: the name of a chunk. */
+export function fourCC(name: string): number {
+  return (
+    (name.charCodeAt(0) << 24) | (name.charCodeAt(1) << 16) | (name.charCodeAt(2) << 8) | name.charCodeAt(3)
+  );
 }

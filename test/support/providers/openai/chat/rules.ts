@@ -32,14 +32,14 @@ const chatSizeRules: readonly OpenaiRule[] = [
     id: "image-count",
     code: "invalid_value",
     param: "messages",
-    source: `https://github.com/earendil-works/pi/pull/120: 500, as in src/content/limits/data/openai.ts ${read}`,
+    source: `https://github.com/earendil-works/pi/pull/120: 500, as in src/content/limits/profiles.ts ${read}`,
     check: checkChat(({ messages }) => imageCountFaults(imagesOf(messages))),
   },
   {
     id: "body-bytes",
     code: null,
     param: null,
-    source: `https://developers.openai.com/api/docs/guides/images-vision: 50 MB, as in src/content/limits/data/openai.ts ${read}`,
+    source: `https://developers.openai.com/api/docs/guides/images-vision: 50 MB, as in src/content/limits/profiles.ts ${read}`,
     check: bodyFaults,
   },
 ];

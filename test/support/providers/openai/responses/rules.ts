@@ -22,14 +22,14 @@ const sizeRules: readonly OpenaiRule[] = [
     id: "image-count",
     code: "invalid_value",
     param: "input",
-    source: `https://github.com/earendil-works/pi/pull/120: 500, as in src/content/limits/data/openai.ts ${read}`,
+    source: `https://github.com/earendil-works/pi/pull/120: 500, as in src/content/limits/profiles.ts ${read}`,
     check: checkResponses((body) => imageCountFaults(imagesOf(itemsOf(body)))),
   },
   {
     id: "body-bytes",
     code: null,
     param: null,
-    source: `https://developers.openai.com/api/docs/guides/images-vision: 50 MB, as in src/content/limits/data/openai.ts ${read}`,
+    source: `https://developers.openai.com/api/docs/guides/images-vision: 50 MB, as in src/content/limits/profiles.ts ${read}`,
     check: bodyFaults,
   },
 ];

@@ -1,9 +1,16 @@
-/** The media in a provider's own blocks: found in their JSON, replaced by references, and put back. */
+/** A provider's own blocks, of which only their JSON is known: their media, moved out and put back, and their words. */
 
 import { isRecord } from "../core/shape.js";
-import type { ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "./message.js";
-import { opaqueWords } from "./opaque-words.js";
-import { blockResource, describeResource, type Resource } from "./resource.js";
+import {
+  blockResource,
+  describeResource,
+  type ImageBlock,
+  type OpaqueBlock,
+  type Resource,
+  type TextBlock,
+  type ThinkingBlock,
+  type ToolCall,
+} from "./message.js";
 
 /** Base64 in the JSON of a provider's block. */
 export interface OpaqueMedium {
@@ -17,6 +24,7 @@ export interface OpaqueMedium {
 
 /** Base64 of an unknown type is a medium from this length on. A shorter value stays in its block. */
 const minUnknown = 1025;
+
 /** No medium is shorter: a GIF of one pixel has 35 bytes. */
 const minKnown = 16;
 
@@ -26,6 +34,7 @@ const minKnown = 16;
  */
 const knownStart =
   /^(?:iVBORw0KGgo|\/9j\/|R0lGODdh|R0lGODlh|UklGR|JVBERi0|T2dnUw|ZkxhQw|SUQz|GkXfo|AAAA..Z0eX[A-D])/;
+
 /** The images among them. */
 const imageStarts: readonly (readonly [RegExp, string])[] = [
   [/^iVBORw0KGgo/, "image/png"],
@@ -33,14 +42,19 @@ const imageStarts: readonly (readonly [RegExp, string])[] = [
   [/^R0lGODdh|^R0lGODlh/, "image/gif"],
   [/^UklGR.{6}XRUJQ/, "image/webp"],
 ];
+
 const base64Start = /^[A-Za-z0-9+/_-]{16}/;
+
 /** A data URL has a media type of at most 127 characters and few parameters before its base64. */
 const dataUrlStart = /^data:([^,]{0,255}?);base64,/i;
+
 const longestDataUrlStart = 280;
 
 /** Members that hold base64 beside a media type. */
 const payloadMembers: ReadonlySet<string> = new Set(["data", "blob", "bytes", "base64", "b64_json"]);
+
 const typeMembers = ["mediaType", "mimeType", "media_type", "mime_type"] as const;
+
 /** The only member of an object that stands for bytes. */
 const bytesMember = "$base64";
 
@@ -201,10 +215,10 @@ function isReference(value: unknown): value is Reference {
 type Visit = (member: unknown, key: string, holder: object) => unknown;
 
 /** Providers nest media at most ten levels deep. */
-const maxDepth = 64;
+const maxMediaDepth = 64;
 
 /** Copies a JSON value where `visit` returns another member. Returns the same value if nothing changes. */
-function mapJson(value: unknown, visit: Visit, depth = maxDepth): unknown {
+function mapJson(value: unknown, visit: Visit, depth = maxMediaDepth): unknown {
   if (typeof value !== "object" || value === null || depth === 0) return value;
   let copy: Record<string, unknown> | undefined;
   for (const key of Object.keys(value)) {
@@ -215,4 +229,58 @@ function mapJson(value: unknown, visit: Visit, depth = maxDepth): unknown {
     Object.defineProperty(copy, key, { value: mapped, enumerable: true, writable: true, configurable: true });
   }
   return copy ?? value;
+}
+
+// The words in a provider's own block, for readers to which the block itself says nothing.
+
+/** Members that hold words of a model or of a person. */
+const spoken = ["text", "refusal", "transcript"] as const;
+
+/** Members that hold parts with words. */
+const nested = ["content", "parts", "source", "document"] as const;
+
+/** Blocks whose text is no answer: reasoning, calls and their results. */
+const unspoken = /reason|think|thought|tool|call|function|redacted/i;
+
+/** Providers nest the text of a block at most five levels deep. */
+const maxWordDepth = 16;
+
+/**
+ * The text of a provider's block that people read, with a line feed between its pieces: that of a cited
+ * answer, of a document, of a part of an unknown type. Not reasoning, calls, results of tools, addresses and
+ * names. Empty for none.
+ */
+export function opaqueWords(data: unknown): string {
+  const words: string[] = [];
+  collect(data, words, maxWordDepth);
+  return words.join("\n");
+}
+
+function collect(value: unknown, words: string[], depth: number): void {
+  if (depth === 0) return;
+  if (Array.isArray(value)) {
+    for (const each of value) add(each, words, depth);
+    return;
+  }
+  if (!isRecord(value) || value.thought === true) return;
+  const { type, content } = value;
+  if (typeof type === "string" && unspoken.test(type)) return;
+  for (const name of spoken) add(value[name], words, depth);
+  for (const name of nested) if (typeof value[name] !== "string") collect(value[name], words, depth - 1);
+  // A summary by Anthropic's API; text in place of parts.
+  if (typeof content === "string") add(content, words, depth);
+  // Anthropic's source of plain text.
+  if (type === "text") add(value.data, words, depth);
+  // A part that is named by its only member, as those of Gemini and Bedrock are.
+  const [[name, only] = [], ...others] = Object.entries(value);
+  const isUnion = name !== undefined && others.length === 0 && isRecord(only) && !apart.has(name);
+  if (isUnion && !unspoken.test(name)) collect(only, words, depth - 1);
+}
+
+/** Members that are looked at already, and `message`: it is of fields beside those that are blocks. */
+const apart: ReadonlySet<string> = new Set([...spoken, ...nested, "message"]);
+
+function add(value: unknown, words: string[], depth: number): void {
+  if (typeof value !== "string") collect(value, words, depth - 1);
+  else if (/\S/.test(value)) words.push(value);
 }

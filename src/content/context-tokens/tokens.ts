@@ -1,13 +1,13 @@
-/** Parses a text into context tokens and the text between them, without loss. */
+/** Context tokens in a text: parsed without loss, printed, and shown. Paths in them are text. */
 
 import { describe } from "../../core/arguments.js";
-import { isAbsolutePath, pathInside } from "./paths.js";
+import { type ErrorDetails, SessileError } from "../../core/errors/index.js";
 
 /** The kind of a token's file. `file` is reserved: the parser accepts it, the planners never write it. */
 export type ContextTokenKind = "image" | "text" | "file";
 
 /** Text between tokens. Never empty, and never adjacent to another text segment. */
-export interface TextSegment {
+interface TextSegment {
   readonly type: "text";
   /** As in the source. */
   readonly raw: string;
@@ -16,7 +16,7 @@ export interface TextSegment {
 }
 
 /** A context token with a usable path. */
-export interface TokenSegment {
+interface TokenSegment {
   readonly type: "token";
   readonly kind: ContextTokenKind;
   /** Absolute, and inside the context directory if the options name one. */
@@ -29,10 +29,10 @@ export interface TokenSegment {
  * The reason why a token is unusable: its path is `empty`, `relative` or `outside` the context directory, or
  * its import is `pending` or has `failed` (see {@link completeImport}).
  */
-export type BrokenReason = "empty" | "relative" | "outside" | "pending" | "failed";
+type BrokenReason = "empty" | "relative" | "outside" | "pending" | "failed";
 
 /** A token without a usable path. */
-export interface BrokenSegment {
+interface BrokenSegment {
   readonly type: "broken";
   readonly kind: ContextTokenKind;
   readonly reason: BrokenReason;
@@ -56,6 +56,7 @@ export interface InlineTokenOptions {
 
 /** The prefix in place of a path while an import runs. Not absolute, so that no file has such a path. */
 export const pendingMark = "pending:";
+
 /** The prefix in place of a path after an import failed. */
 export const failedMark = "failed:";
 
@@ -142,6 +143,7 @@ function brokenReason(path: string, inside: (path: string) => boolean): BrokenRe
 
 /** The start of every context token. */
 export const opener = "<<context:";
+
 /** The end of every context token. */
 export const closer = ">>>";
 
@@ -229,4 +231,218 @@ export function extractImagePaths(source: string, options: InlineTokenOptions = 
   return parseContextTokens(source, options).flatMap((segment) =>
     segment.type === "token" && segment.kind === "image" ? [segment.path] : [],
   );
+}
+
+// Prints context tokens, the inverse of the parser.
+
+/** Writes a token without a check, for placeholders and notes of this module. */
+export function writeToken(kind: ContextTokenKind, path: string): string {
+  return `${opener}${kind}:${path}${closer}`;
+}
+
+/**
+ * Prints a context token. The result parses to the same kind and path, or the call throws.
+ *
+ * @throws SessileError INVALID_CONTEXT_TOKEN for a path that is empty or relative, begins or ends with white
+ *   space, or contains a delimiter: a line feed, NUL, `<<context:`, `>>>` or a final `>`
+ * @example
+ * ```ts
+ * printContextToken({ kind: "image", path: "/ctx/blobs/a.png" }); // "<<context:image:/ctx/blobs/a.png>>>"
+ * ```
+ */
+export function printContextToken(token: { readonly kind: ContextTokenKind; readonly path: string }): string {
+  const { kind, path } = token;
+  const printed = writeToken(kind, path);
+  const [first] = parseContextTokens(printed);
+  if (first?.type === "token" && first.kind === kind && first.path === path) return printed;
+  const reason = reasonAgainst(path);
+  throw new SessileError("INVALID_CONTEXT_TOKEN", `cannot be printed as a context token: ${reason}`, {
+    details: { path, reason },
+  });
+}
+
+function reasonAgainst(path: string): ErrorDetails["INVALID_CONTEXT_TOKEN"]["reason"] {
+  if (path === "") return "empty";
+  if (path !== path.trim()) return "white-space";
+  if (!isAbsolutePath(path)) return "relative";
+  return /[\n\0]|<<context:|>>>|>$/.test(path) ? "delimiter" : "kind";
+}
+
+// Segments of a parsed text as views for a user interface.
+
+/** Facts about a token's file. */
+export interface FileFacts {
+  /** Bytes. */
+  readonly size: number;
+  /** The name to show. @default the last name of its path */
+  readonly name?: string;
+  /** The location of an image's thumbnail, such as a URL or a path; absent if there is no thumbnail. */
+  readonly thumbnail?: string;
+}
+
+/** The view of a segment. Names and failure messages are untrusted text. */
+export type SegmentView =
+  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "thumbnail";
+      readonly path: string;
+      readonly name: string;
+      /** Bytes. */
+      readonly size: number;
+      readonly thumbnail: string;
+    }
+  /** A text or another file, or an image without a thumbnail. */
+  | {
+      readonly type: "chip";
+      readonly kind: ContextTokenKind;
+      readonly path: string;
+      readonly name: string;
+      /** Bytes. */
+      readonly size: number;
+    }
+  /** An incomplete import. After a restart it never completes. */
+  | { readonly type: "pending"; readonly kind: ContextTokenKind; readonly id: string }
+  | {
+      readonly type: "broken";
+      readonly kind: ContextTokenKind;
+      readonly reason: Exclude<BrokenReason, "pending"> | "missing";
+      /** The message of a failed import, otherwise the last name of the path. Can be empty. */
+      readonly name: string;
+    };
+
+/**
+ * Returns one view per segment of a message, for a user interface. No view contains the source text of a
+ * token.
+ *
+ * @param factsByPath returns the facts of a path, or undefined if the file does not exist
+ *
+ * @example
+ * ```ts
+ * const segments = parseContextTokens("see <<context:text:/ctx/ab.txt>>><<context:image:/ctx/gone.png>>>");
+ * const views = renderSegments(segments, (path) => (path.endsWith("ab.txt") ? { size: 9000 } : undefined));
+ * views.map(({ type }) => type); // ["text", "chip", "broken"]
+ * ```
+ */
+export function renderSegments(
+  segments: readonly Segment[],
+  factsByPath: (path: string) => FileFacts | undefined,
+): readonly SegmentView[] {
+  return segments.map((segment) => segmentView(segment, factsByPath));
+}
+
+function segmentView(segment: Segment, factsForPath: (path: string) => FileFacts | undefined): SegmentView {
+  switch (segment.type) {
+    case "text":
+      return { type: "text", text: segment.text };
+    case "token":
+      return viewToken(segment, factsForPath(segment.path));
+    case "broken":
+      return viewBroken(segment);
+  }
+}
+
+function viewToken({ kind, path }: TokenSegment, facts: FileFacts | undefined): SegmentView {
+  if (facts === undefined) return { type: "broken", kind, reason: "missing", name: baseName(path) };
+  const { size, name = baseName(path), thumbnail } = facts;
+  return kind === "image" && thumbnail !== undefined
+    ? { type: "thumbnail", path, name, size, thumbnail }
+    : { type: "chip", kind, path, name, size };
+}
+
+function viewBroken({ kind, path, reason }: BrokenSegment): SegmentView {
+  switch (reason) {
+    case "pending":
+      return { type: "pending", kind, id: path.slice(pendingMark.length) };
+    case "failed":
+      return { type: "broken", kind, reason, name: path.slice(failedMark.length) };
+    case "empty":
+    case "relative":
+    case "outside":
+      return { type: "broken", kind, reason, name: baseName(path) };
+  }
+}
+
+// Absolute paths as text. This file never asks a file system: it does not resolve links, and reads a Windows
+// path in the same way on every system.
+//
+// @see https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file (read 2026-11-21)
+
+/** A parsed path: its root and the names below it, with `.` and `..` resolved. */
+interface Absolute {
+  readonly root: string;
+  readonly names: readonly string[];
+}
+
+const drive = /^[A-Za-z]:[\\/]/;
+
+/**
+ * `\\server\share`, also with slashes: Windows accepts both, and POSIX leaves a leading `//` to the system.
+ */
+const share = /^(?:\\\\|\/\/)([^\\/]{1,255})[\\/]{1,255}([^\\/]{1,255})/;
+
+/** Whether a path is absolute: POSIX, a drive with its separator, or a UNC share. */
+export function isAbsolutePath(path: string): boolean {
+  return path.startsWith("/") || drive.test(path) || share.test(path);
+}
+
+/**
+ * Returns a test for paths below `directory`, which is not below itself. Returns undefined if `directory` is
+ * relative or a device path. Both paths must have the same kind: POSIX, drive or UNC. The test compares names
+ * exactly, and drive letters, servers and shares without regard to case.
+ */
+function pathInside(directory: string): ((path: string) => boolean) | undefined {
+  const outer = absolute(directory);
+  if (outer === undefined) return undefined;
+  return (path) => {
+    const inner = absolute(path);
+    return (
+      inner !== undefined &&
+      inner.root === outer.root &&
+      inner.names.length > outer.names.length &&
+      outer.names.every((name, at) => inner.names[at] === name)
+    );
+  };
+}
+
+function absolute(path: string): Absolute | undefined {
+  const unc = share.exec(path);
+  if (unc !== null) {
+    const [all, server, name] = unc;
+    // `\\?\` and `\\.\` address devices and bypass the rules for names.
+    if (server === "?" || server === ".") return undefined;
+    return onWindows(`\\\\${server}\\${name}`, path.slice(all.length));
+  }
+  if (drive.test(path)) return onWindows(path.slice(0, 2), path.slice(2));
+  return path.startsWith("/") ? { root: "/", names: resolved(path.split("/")) } : undefined;
+}
+
+/**
+ * Refuses names that Windows reads differently: it strips trailing dots and spaces, and a colon names a
+ * stream.
+ */
+function onWindows(root: string, rest: string): Absolute | undefined {
+  const names = rest.split(/[\\/]/);
+  const plain = names.every((name) => name === "." || name === ".." || !/[. ]$|:/.test(name));
+  return plain ? { root: root.toLowerCase(), names: resolved(names) } : undefined;
+}
+
+function resolved(names: readonly string[]): readonly string[] {
+  const out: string[] = [];
+  for (const name of names) {
+    if (name === "..") out.pop();
+    else if (name !== "" && name !== ".") out.push(name);
+  }
+  return out;
+}
+
+/** The extension of a path in lower case, or "" if its name has none or begins with its only dot. */
+export function extensionByPath(path: string): string {
+  const name = baseName(path);
+  const dot = name.lastIndexOf(".");
+  return dot > 0 ? name.slice(dot + 1).toLowerCase() : "";
+}
+
+/** The last name of a path, with either separator. */
+function baseName(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
