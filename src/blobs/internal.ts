@@ -3,7 +3,6 @@
 export { isOfPartition } from "./backend.js";
 export { eraseBlobs } from "./erase-blobs.js";
 export { digestArgument, hashTable, refFrom } from "./hash.js";
-export { type BucketFolder, BucketKeys, prefixArgument } from "./object-keys.js";
 export { shareQuotas } from "./quota.js";
 export { ProcessQuotas } from "./quotas.js";
 export { corruptError } from "./reading.js";

@@ -12,7 +12,7 @@ import {
 import { blobStoreConformance } from "sessile/conformance";
 import { r2BlobBackend } from "sessile/r2";
 import { beforeEach, describe, expect, it, test, vi } from "vitest";
-import { BucketKeys } from "../../src/blobs/internal.js";
+import { BucketKeys } from "../../src/storage/objects/keys.js";
 import { nodeSha256 } from "../support/plain-values.js";
 import { MemoryBucket } from "./bucket.js";
 

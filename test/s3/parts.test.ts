@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { BucketKeys, prefixArgument } from "../../src/blobs/internal.js";
+import { BucketKeys, prefixArgument } from "../../src/storage/objects/keys.js";
 import { bucketAddress, encodeKey } from "../../src/storage/objects/s3/address.js";
 import { ServerClock } from "../../src/storage/objects/s3/clock.js";
 

@@ -2,7 +2,7 @@ import { type BlobStore, type BlobStoreOptions, blobStore } from "sessile";
 import { blobStoreConformance } from "sessile/conformance";
 import type { S3BlobsOptions } from "sessile/s3";
 import { test } from "vitest";
-import { type S3Tuning, s3BlobBackendWith } from "../../../src/storage/objects/s3/backend.js";
+import { type S3Tuning, s3BlobBackendWith } from "../../../src/storage/objects/s3/driver.js";
 import { nodeSha256 } from "../plain-values.js";
 
 /** A bucket to test against. */

@@ -3,5 +3,4 @@
  *
  * @module r2
  */
-export { type R2BlobsOptions, r2BlobBackend } from "./backend.js";
-export type { R2BucketBinding } from "./bucket.js";
+export { type R2BlobsOptions, type R2BucketBinding, r2BlobBackend } from "./driver.js";

@@ -4,7 +4,7 @@ import { untilAborted } from "../../../core/abort.js";
 import { encodeBase64 } from "../../../core/base64.js";
 import { concatBytes, decodeUtf8, toHex } from "../../../core/bytes.js";
 import { retry } from "../../../core/concurrency.js";
-import { SessileError } from "../../../core/errors/index.js";
+import { ObjectFailure, streamChunks } from "../driver.js";
 import { ServerClock } from "./clock.js";
 import { childText, parseXml, type XmlElement } from "./xml.js";
 
@@ -57,15 +57,13 @@ const maxReplyBytes = 8 * 2 ** 20;
 const maxErrorBytes = 64 * 1024;
 
 /** An unexpected answer, or no answer. */
-export class S3Failure extends Error {
+export class S3Failure extends ObjectFailure {
   readonly status: number;
-  /** The code in the reply, such as `NoSuchBucket`; for a reply without a body `HTTP_<status>`. */
-  readonly code: string;
 
+  /** @param code that of the reply, such as `NoSuchBucket`; of a reply without a body `HTTP_<status>` */
   constructor(status: number, code: string, message: string, options?: ErrorOptions) {
-    super(message, options);
+    super(code, message, options);
     this.status = status;
-    this.code = code;
   }
 }
 
@@ -161,16 +159,6 @@ export class S3Client {
     });
   }
 
-  /** The error of the store for an error of a request. */
-  error(operation: string, path: string, error: unknown): unknown {
-    if (!(error instanceof S3Failure)) return error;
-    const details = { operation, path, errno: error.code };
-    return new SessileError("STORAGE_FAILED", `${operation} ${path}: ${error.code}`, {
-      cause: error,
-      details,
-    });
-  }
-
   async #sendOnce({ method, target, headers, body, signal }: S3Request): Promise<Response> {
     const sentAt = Date.now();
     const sent = this.#fetch(this.base + target, {
@@ -203,24 +191,9 @@ async function readReply(response: Response, maxBytes: number): Promise<Uint8Arr
   return concatBytes(parts, bytes);
 }
 
-/** The chunks of a body, which is cancelled if the caller stops early. */
-export async function* responseChunks(response: Response): AsyncGenerator<Uint8Array, void, undefined> {
-  const reader = response.body?.getReader();
-  if (reader === undefined) return;
-  let isDone = false;
-  try {
-    for (;;) {
-      const next = await reader.read();
-      if (next.done) {
-        isDone = true;
-        return;
-      }
-      yield next.value;
-    }
-  } finally {
-    // Not awaited: a connection that hangs would never answer.
-    if (!isDone) reader.cancel().catch(() => undefined);
-  }
+/** The chunks of a reply's body. */
+export async function* responseChunks({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {
+  if (body !== null) yield* streamChunks(body);
 }
 
 async function operationFailure(operation: string, response: Response, isHead: boolean): Promise<S3Failure> {
@@ -268,8 +241,11 @@ export interface Sha256 {
 }
 
 /** The SHA-256 of bytes, in both spellings that headers need. */
-export async function readSha256(bytes: Uint8Array): Promise<Sha256> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
+export async function readSha256(bytes: Uint8Array, known?: string): Promise<Sha256> {
+  const digest =
+    known === undefined
+      ? new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>))
+      : Uint8Array.from(known.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
   return { hex: toHex(digest), base64: encodeBase64(digest) };
 }
 

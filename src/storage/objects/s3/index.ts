@@ -3,4 +3,4 @@
  *
  * @module s3
  */
-export { type S3BlobsOptions, s3BlobBackend, s3BlobStore } from "./backend.js";
+export { type S3BlobsOptions, s3BlobBackend, s3BlobStore } from "./driver.js";

@@ -1,9 +1,10 @@
 /** Multipart uploads, and copies, which go by parts above 5 GB. */
 
 import { encodeUtf8 } from "../../../core/bytes.js";
+import type { ObjectStat } from "../driver.js";
 import { encodeKey } from "./address.js";
 import { bodyHeaders, isChanged, readQuery, readSha256, S3Failure } from "./client.js";
-import type { HeadStat, ObjectStat, S3Objects } from "./objects.js";
+import type { HeadStat, S3Objects } from "./objects.js";
 import { childText, type XmlElement } from "./xml.js";
 
 /** A multipart upload. Its key shows nothing until it is completed. */

@@ -1,5 +1,6 @@
 /** Operations on the objects of a bucket: HEAD, PUT, copy, DELETE and lists. */
 
+import type { ObjectStat } from "../driver.js";
 import { encodeKey } from "./address.js";
 import {
   BrokenReply,
@@ -11,16 +12,6 @@ import {
   type Sha256,
 } from "./client.js";
 import { childText, type XmlElement } from "./xml.js";
-
-/** Facts about an object. */
-export interface ObjectStat {
-  readonly key: string;
-  readonly size: number;
-  /** With its quotes. */
-  readonly etag: string;
-  /** By the server's clock, in milliseconds since 1970; often in whole seconds. */
-  readonly modifiedAt: number;
-}
 
 /** Facts that a HEAD gives. */
 export interface HeadStat extends ObjectStat {

@@ -1,12 +1,9 @@
-/**
- * The keys of blobs in a bucket. `sessile/s3` and `sessile/r2` have the same, so that a bucket may be used
- * through either.
- */
+/** The keys of blobs in a bucket: the same in all stores, so that a bucket of R2 may be used as one of S3. */
 
-import type { BlobRef } from "../content/index.js";
-import { describe } from "../core/arguments.js";
-import { encodeUtf8 } from "../core/bytes.js";
-import { randomHex8, uuidv7 } from "../core/ids.js";
+import type { BlobRef } from "../../content/index.js";
+import { describe } from "../../core/arguments.js";
+import { encodeUtf8 } from "../../core/bytes.js";
+import { randomHex8, uuidv7 } from "../../core/ids.js";
 
 /** Room for the longest key of a store below the 1024 bytes of a bucket. */
 const maxPrefixBytes = 512;
@@ -24,7 +21,7 @@ export function prefixArgument(value: unknown): string {
 }
 
 /** The folders of a partition. Blobs are in those of their algorithm. */
-export type BucketFolder = "sha256" | "blake3" | "trash" | "quarantine" | "staging";
+type BucketFolder = "sha256" | "blake3" | "trash" | "quarantine" | "staging";
 
 /** `<algorithm>/<two digits>/<digest>`. */
 function objectPath(ref: BlobRef): string {
