@@ -39,7 +39,7 @@ const subpath = (path, values, limit, use, file = `${path}/index`) => ({ path, v
 const module = (name, layer, owns, ignores, subpaths = []) => ({ name, layer, owns, ignores, subpaths });
 
 /** `sessile` itself, which passes on what modules export. */
-export const rootSubpath = subpath("", 41, "139.5 kB", "sessions, blobs, messages, `project`", "index");
+export const rootSubpath = subpath("", 41, "141 kB", "sessions, blobs, messages, `project`", "index");
 
 /** In the order of the README. */
 export const modules = [
@@ -51,7 +51,7 @@ export const modules = [
     "sessions",
   ),
   module("session", 5, "the tree, the context, appends, stores", "providers, the place of blobs", [
-    subpath("schema", 8, "40 kB", "zod schemas of entries, headers and frames", "schema"),
+    subpath("schema", 8, "33 kB", "zod schemas of entries, headers and frames", "schema"),
   ]),
   module("storage/files", 6, "sessions, blobs and attachments in files", "entries", [
     subpath("node", 11, "129.5 kB", "sessions, blobs, attachments in files; repair", "node"),
@@ -60,29 +60,29 @@ export const modules = [
     subpath(
       "postgres",
       6,
-      "113 kB",
+      "112.5 kB",
       "sessions and blobs in PostgreSQL or PGlite",
       "storage/sql/postgres/index",
     ),
-    subpath("mysql", 3, "108 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
+    subpath("mysql", 3, "107.5 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
     subpath(
       "sqlite",
       6,
-      "109 kB",
+      "108.5 kB",
       "sessions and blobs in any SQLite, Durable Objects too",
       "storage/sql/sqlite/index",
     ),
   ]),
   module("storage/objects", 6, "blobs as objects", "signing", [
-    subpath("s3", 2, "23 kB", "blobs on S3 and its like", "storage/objects/s3/index"),
-    subpath("r2", 1, "10 kB", "blobs in an R2 bucket", "storage/objects/r2/index"),
+    subpath("s3", 2, "23.5 kB", "blobs on S3 and its like", "storage/objects/s3/index"),
+    subpath("r2", 1, "13 kB", "blobs in an R2 bucket", "storage/objects/r2/index"),
   ]),
   module(
     "attachments",
     4,
     "intake, replay policies, the leakage boundary, views, grants",
     "sessions, formats of providers",
-    [subpath("attachments", 17, "27.5 kB", "storing attachments, showing them")],
+    [subpath("attachments", 17, "28.5 kB", "storing attachments, showing them")],
   ),
   module("blobs", 3, "bytes under their digest: puts, reads, quotas, collection", "messages, logs"),
   module(
@@ -91,16 +91,16 @@ export const modules = [
     "a context as a valid request, its losses, replies, refusals",
     "HTTP, keys, loops; one target nothing of another",
     [
-      subpath("anthropic", 3, "15.5 kB", "Messages API, replies, streams", "providers/anthropic/index"),
+      subpath("anthropic", 3, "14 kB", "Messages API, replies, streams", "providers/anthropic/index"),
       subpath(
         "openai",
         7,
-        "27.5 kB",
+        "26 kB",
         "Chat Completions, Responses, replies, streams",
         "providers/openai/index",
       ),
-      subpath("gemini", 3, "15.5 kB", "Gemini API, replies, streams", "providers/gemini/index"),
-      subpath("bedrock", 3, "18 kB", "Converse, replies, streams", "providers/bedrock/index"),
+      subpath("gemini", 3, "14 kB", "Gemini API, replies, streams", "providers/gemini/index"),
+      subpath("bedrock", 3, "16.5 kB", "Converse, replies, streams", "providers/bedrock/index"),
     ],
   ),
   module("providers/models", 2, "names and facts of models and hosts", "prices"),
@@ -116,48 +116,48 @@ export const modules = [
       subpath(
         "ai-sdk",
         9,
-        "60.5 kB",
+        "59.5 kB",
         "the AI SDK: chats of `useChat`, model messages",
         "frameworks/ai-sdk/index",
       ),
-      subpath("langgraph", 1, "24.5 kB", "a checkpointer for LangGraph", "frameworks/langgraph/index"),
+      subpath("langgraph", 1, "18.5 kB", "a checkpointer for LangGraph", "frameworks/langgraph/index"),
       subpath(
         "openai-agents",
         1,
-        "23 kB",
+        "17 kB",
         "a session of the OpenAI Agents SDK",
         "frameworks/openai-agents/index",
       ),
       subpath(
         "claude-agent",
         4,
-        "44 kB",
+        "38 kB",
         "the Claude Agent SDK: store, messages, files",
         "frameworks/claude-agent/node/index",
       ),
-      subpath("acp", 3, "16.5 kB", "ACP editors and agents", "frameworks/acp/index"),
+      subpath("acp", 3, "15 kB", "ACP editors and agents", "frameworks/acp/index"),
       subpath("mcp", 1, "3 kB", "messages of an MCP prompt", "frameworks/mcp/index"),
     ],
   ),
   module("agents", 7, "other agents' sessions; redaction", "their homes; each other's formats", [
-    subpath("interop", 6, "85.5 kB", "other agents' sessions, in and out; redaction", "agents/index"),
-    subpath("claude-code", 1, "37 kB", "Claude Code's", "agents/claude-code/index"),
-    subpath("codex", 2, "39.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
-    subpath("gemini-cli", 1, "31 kB", "Gemini CLI's", "agents/gemini-cli/index"),
-    subpath("opencode", 1, "22.5 kB", "opencode's", "agents/opencode/index"),
+    subpath("interop", 6, "85 kB", "other agents' sessions, in and out; redaction", "agents/index"),
+    subpath("claude-code", 1, "33 kB", "Claude Code's", "agents/claude-code/index"),
+    subpath("codex", 2, "40.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
+    subpath("gemini-cli", 1, "26.5 kB", "Gemini CLI's", "agents/gemini-cli/index"),
+    subpath("opencode", 1, "24 kB", "opencode's", "agents/opencode/index"),
     subpath("kimi-code", 1, "21.5 kB", "Kimi Code's", "agents/kimi-code/index"),
     subpath("qwen-code", 1, "23 kB", "Qwen Code's", "agents/qwen-code/index"),
-    subpath("atif", 1, "85.5 kB", "ATIF, out", "agents/atif/index"),
+    subpath("atif", 1, "85 kB", "ATIF, out", "agents/atif/index"),
   ]),
   module(
     "compaction",
     6,
     "when to compact, what stays, summaries, the file ledger",
     "models (`generate` is a port), projections",
-    [subpath("compaction", 19, "53 kB", "summaries of long contexts, three strategies")],
+    [subpath("compaction", 19, "53.5 kB", "summaries of long contexts, three strategies")],
   ),
   module("memory", 7, "blocks of text, prompts, their tools", "models", [
-    subpath("memory", 1, "58 kB", "facts and documents beside history"),
+    subpath("memory", 1, "51.5 kB", "facts and documents beside history"),
   ]),
   module(
     "sync",
@@ -167,25 +167,25 @@ export const modules = [
     [subpath("sync", 3, "40 kB", "copies, syncs and merges of sessions")],
   ),
   module("tether", 8, "frames between gateway and agent, ring, window", "sockets, SDKs", [
-    subpath("tether", 16, "32.5 kB", "frames between chat gateway and agent"),
+    subpath("tether", 16, "33.5 kB", "frames between chat gateway and agent"),
   ]),
   module("viewer", 8, "a session as a page; `app` is its DOM", "files, servers", [
     subpath("viewer", 1, "124 kB", "a chat's rows"),
   ]),
   module("content/media", 3, "types by bytes", "resources", [
-    subpath("media", 4, "8.6 kB", "types of bytes: images, PDF, text", "content/media/index"),
+    subpath("media", 4, "8.5 kB", "types of bytes: images, PDF, text", "content/media/index"),
   ]),
   module("content/limits", 3, "limits as rows with sources", "requests", [
-    subpath("limits", 4, "7 kB", "limits of providers, as data with sources", "content/limits/index"),
+    subpath("limits", 4, "10 kB", "limits of providers, as data with sources", "content/limits/index"),
   ]),
   module("content/estimate", 3, "token counts", "tokenizers", [
-    subpath("estimate", 6, "11.5 kB", "tokens of text, images and messages", "content/estimate/index"),
+    subpath("estimate", 6, "12.5 kB", "tokens of text, images and messages", "content/estimate/index"),
   ]),
   module("content/context-tokens", 3, "attachments as tokens in a text", "blobs, files (a path is text)", [
     subpath("context-tokens", 10, "4 kB", "attachments as tokens in a text", "content/context-tokens/index"),
   ]),
   module("conformance", 8, "suites for those who write a backend", "backends", [
-    subpath("conformance", 2, "52 kB", "tests for your session and blob stores"),
+    subpath("conformance", 2, "50.5 kB", "tests for your session and blob stores"),
   ]),
   module("core", 0, "errors, bytes, base64, ids, checks, concurrency, the file-system port", "agents", [
     subpath("errors", 1, "380 B", "the one error class and its codes", "core/errors/index"),

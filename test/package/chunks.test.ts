@@ -36,6 +36,12 @@ describe("the built package", () => {
 
   const atImport = (path: string) => readFileSync(path, "utf8").replaceAll(/\bimport\(/g, "later(");
 
+  it.each(chunked)("loads few files: $specifier", ({ name }) => {
+    expect(reachOf(join(built.dir, `${name}.js`), atImport).files.length).toBeLessThanOrEqual(
+      /^(index|node)$/.test(name) ? 8 : 18,
+    );
+  });
+
   it("loads a command of the program when it is called, and not for the help of all", () => {
     const { files, packages } = reachOf(join(built.dir, "cli/main.js"), atImport);
     const sources = files.flatMap(({ text }) =>

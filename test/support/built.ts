@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "tsup";
+import { joinChunks } from "../../scripts/chunks.mjs";
 import { root } from "../../scripts/entries.mjs";
 import config from "../../tsup.config.js";
 
@@ -20,6 +21,7 @@ export async function buildPackage(): Promise<Built> {
   mkdirSync(cache, { recursive: true });
   const dir = mkdtempSync(join(cache, "sessile-"));
   await build({ ...config, config: false, dts: false, outDir: dir, silent: true });
+  await joinChunks(dir);
   // As in the package: without it, Node parses each file twice to find out that it is a module.
   writeFileSync(join(dir, "package.json"), JSON.stringify({ type: "module", sideEffects: false }));
   return { dir, [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }) };
