@@ -143,7 +143,8 @@ export class S3Driver implements ObjectDriver {
     const range = `bytes=${offset}-${length === undefined ? "" : offset + length - 1}`;
     const headers = { range, ...(etag !== undefined && { "if-match": etag }) };
     const request = { operation: "read from", method: "GET", target: `/${encodeKey(key)}`, headers } as const;
-    return this.#objects.client.send(request, [404, 412, 416], (response, failure) => {
+    const others = etag === undefined ? [404, 416] : [404, 412, 416];
+    return this.#objects.client.send(request, others, (response, failure) => {
       const { status } = response;
       if (status === 404 || status === 412) return undefined;
       const found = response.headers.get("etag") ?? "";
