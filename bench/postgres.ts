@@ -91,7 +91,7 @@ const postgresList: Claim = {
             met:
               listed === limit &&
               pages <= few + 3 &&
-              scans.every((node) => /^Index/.test(node["Node Type"]) && node["Actual Rows"] === limit),
+              scans.every((node) => /^Index/.test(node["Node Type"]) && node["Actual Rows"] <= limit + 14),
           },
         ];
         const of = `of ${count.toLocaleString("en")}`;

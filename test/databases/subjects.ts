@@ -74,7 +74,7 @@ function callOf(texts: readonly string[]): Call {
     texts,
     isWrite: texts.some((text) => postgres.writesLines(text) || text.startsWith("insert into sessile_entry")),
     isSearch: texts.some((text) => /@@ |\bmatch \?/.test(text)),
-    isDelete: texts.some((text) => text.startsWith("delete")),
+    isDelete: texts.some((text) => /^delete|\bdelete from \S*session\b/.test(text)),
   };
 }
 
@@ -136,7 +136,7 @@ const postgresEngine: Engine = {
   full: () => postgres.serverError("53100"),
   async start({ search = false } = {}) {
     const server = await tablesOnce();
-    await server.query(`truncate ${schema}.session cascade`);
+    await server.query(`truncate ${schema}.session, ${schema}.entry cascade`);
     const faults = new FaultyCalls();
     const db = {
       query: (text: string, values?: unknown[]) =>

@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Pool } from "pg";
-import { userMessage } from "sessile";
+import { deletePartition, type SessionStore, userMessage } from "sessile";
 import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type PostgresServer, startPostgres, withoutPostgres } from "../support/postgres.js";
@@ -113,6 +113,35 @@ describe("row 21: sessions on a PostgreSQL server", () => {
       for (const session of sessions) await session.close();
     }
     expect((await linesInTable(pool(), "race")).length).toBe(2 + 10);
+  });
+
+  // @covers durability:postgres-writers
+  test("a delete that waits for an append leaves none of its lines", async () => {
+    const db = pool();
+    const deletions = [
+      (store: SessionStore) => store.delete("deleted", { partition: "acme" }),
+      (store: SessionStore) => deletePartition(store, "acme"),
+    ];
+    for (const deletion of deletions) {
+      const writer = await db.connect();
+      const writing = postgresSessionStore({ db: writer });
+      const session = await writing.create({ cwd: "/p", id: "deleted", partition: "acme" });
+      await session.appendMessage(userMessage("first"));
+      await writer.query("begin");
+      await session.appendMessage(userMessage("while it is deleted"));
+      const deleting = deletion(postgresSessionStore({ db: pool() }));
+      await vi.waitFor(async () => {
+        const waiting = await db.query("select from pg_stat_activity where wait_event_type = 'Lock'");
+        expect(waiting.rowCount).toBe(1);
+      });
+      await writer.query("commit");
+      writer.release();
+      expect(await deleting).toBeTruthy();
+      expect(await linesInTable(db, "deleted")).toEqual([]);
+      await expect(session.appendMessage(userMessage("late"))).rejects.toMatchObject({
+        code: "SESSION_NOT_FOUND",
+      });
+    }
   });
 
   const kills = rounds(5, 100);

@@ -129,9 +129,15 @@ describe("a replica", () => {
     const session = await primary.create({ cwd: "/", id: "a" });
     await session.appendMessage(userMessage("one"));
     const replicate = async () => {
-      await server.query("delete from replica.session");
+      await server.query("truncate replica.session, replica.entry cascade");
+      const [row] = (
+        await server.query<{ names: string }>(
+          `select string_agg(column_name, ', ') as names from information_schema.columns
+          where table_schema = 'replica' and table_name = 'session' and is_generated = 'NEVER'`,
+        )
+      ).rows;
       await server.query(
-        "insert into replica.session select * from primary.session".replace("primary", '"primary"'),
+        `insert into replica.session (${row?.names}) select ${row?.names} from "primary".session`,
       );
       await server.query('insert into replica.entry select * from "primary".entry');
     };

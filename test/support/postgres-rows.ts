@@ -8,7 +8,7 @@ const line = (id: string, text: string) => `convert_to(format(
     '{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":[{"type":"text","text":"%s"}],"timestamp":1767225600000}}',
     ${id}, case when n = 1 then 'null' else format('"%s"', to_hex(10000000 + n - 1)) end, ${text}), 'UTF8')`;
 
-/** Adds sessions with the row that a list shows: those of two directories in turn, a change each millisecond. */
+/** Adds sessions with the row that a list shows: those of two directories in turn, a change each ten seconds. */
 export async function addSessions(
   db: PostgresQuery,
   { from, to, partition = "" }: { readonly from: number; readonly to: number; readonly partition?: string },
@@ -17,7 +17,7 @@ export async function addSessions(
     `insert into sessile.session (partition, id, epoch, cwd, head, size, modified_at, created_at, header,
        preview_at, preview)
      select $1, format('made-%s', n), gen_random_uuid(), cwd, 2, 400,
-       timestamptz '2026-01-01' + n * interval '1 ms', timestamptz '2026-01-01',
+       timestamptz '2026-01-01' + n * interval '10 s', timestamptz '2026-01-01',
        convert_to(format('{"type":"session","version":3,"id":"made-%s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"%s"}', n, cwd), 'UTF8'),
        1, ${line("'00000001'", "format('the first message of %s', n)").replace("n = 1", "true")}
      from generate_series($2::integer, $3::integer) as numbers (n),

@@ -81,20 +81,27 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
     const { database, dialect } = this.#tables;
     const found = await this.#find(database, partition, id);
     if (found === undefined) return false;
+    const { epoch } = found;
     // A session that was found, and is gone after a lost delete, was deleted by it.
     let isLost = false;
-    return database.retrying(
-      { name: "delete", path: id },
-      async () => {
-        const key = [partition, id, found.epoch] as const;
-        const deleted = await database.transaction(dialect.sql.delete(key, await this.#hasTerms()));
-        if (deleted.length > 0) dialect.tell?.({ partition, id });
-        return deleted.length > 0 || isLost;
-      },
-      () => {
-        isLost = true;
-      },
-    );
+    for (let now: typeof found | undefined = found; now?.epoch === epoch; ) {
+      const isDeleted = await database.retrying(
+        { name: "delete", path: id },
+        async () =>
+          (await database.transaction(dialect.sql.delete([partition, id, epoch], await this.#hasTerms())))
+            .length > 0,
+        () => {
+          isLost = true;
+        },
+      );
+      if (isDeleted) {
+        dialect.tell?.({ partition, id });
+        return true;
+      }
+      // An append came first, or another delete.
+      now = await this.#find(database, partition, id);
+    }
+    return isLost;
   }
 
   async deletePartition(partition: string) {
@@ -112,8 +119,10 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
       } else {
         const some = sql.deleteSome(partition, maxPage);
         const [row] = await this.#query("delete", partition, some, database);
-        sessions += Number(row?.deleted);
-        isLast = Number(row?.picked) < maxPage;
+        // Those that were picked and not deleted had an append meanwhile, or another caller deleted them.
+        const [picked, deleted] = [Number(row?.picked), Number(row?.deleted)];
+        sessions += deleted;
+        isLast = picked < maxPage && deleted === picked;
       }
     }
     const { exists, optimize } = index ?? {};

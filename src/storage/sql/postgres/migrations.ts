@@ -115,6 +115,16 @@ const migrations: readonly ((schema: string) => string)[] = [
     create index blob_part_partition on ${schema}.blob_part (partition);
     -- Images and archives are compressed already.
     alter table ${schema}.blob_part alter column bytes set storage external;`,
+  (schema) => `
+    -- An append locks no row of another table, and changes no key of an index more than once a minute, so that
+    -- its update stays in the page (HOT) if the page has room.
+    alter table ${schema}.entry drop constraint if exists entry_partition_id_fkey;
+    alter table ${schema}.session set (fillfactor = 70);
+    alter table ${schema}.session add column modified_minute timestamp
+      generated always as (date_trunc('minute', modified_at at time zone 'UTC')) stored;
+    drop index if exists ${schema}.session_modified, ${schema}.session_cwd;
+    create index session_minute on ${schema}.session (partition, modified_minute);
+    create index session_cwd_minute on ${schema}.session (partition, cwd, modified_minute);`,
 ];
 
 /** The version of the tables that this library makes. */

@@ -60,7 +60,9 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
   const listed = `id, (extract(epoch from modified_at) * 1000)::bigint::text as modified, size::text,
     entries::text, messages::text, header, preview, info`;
   const inserted = `(${insertedColumns}${ifSearch(", indexed")})`;
-  const newestFirst = "order by modified_at desc, id desc";
+  /** An index has the minutes, in which sessions are sorted. */
+  const newestFirst = `and modified_minute <= date_trunc('minute', $2::text::timestamptz at time zone 'UTC')
+      order by modified_minute desc, modified_at desc, id desc`;
   const lineColumns = `partition, id, seq, line${ifSearch(", terms")}`;
   const addLines = (table: string, from: string, values: number): string => `
     insert into ${entry} (${lineColumns})
@@ -83,6 +85,13 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
   const indexed = ifSearch("indexed = case when indexed = head then head + $5::bigint else indexed end,");
   const counted = `${indexed} size = size + $6::bigint,
       entries = entries + $9::bigint, messages = messages + $10::bigint`;
+  /** The picked sessions whose head is still the same, and their lines. */
+  const deleted = `deleted as (
+        delete from ${session} s using picked where s.partition = $1 and s.id = picked.id and s.head = picked.head
+        returning s.id
+      ), lines as (
+        delete from ${entry} e using deleted where e.partition = $1 and e.id = deleted.id
+      )`;
   return {
     /** partition, id */
     find: `select epoch::text, head::text, preview is not null as previewed from ${session}
@@ -288,7 +297,7 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
       where s.partition = $1 and (found.id is not null or s.indexed < s.head)
         and s.modified_at >= $6::text::timestamptz and ($7::text is null or s.cwd = $7)
         and (s.modified_at, s.id) < ($2::text::timestamptz, $3)
-      order by s.modified_at desc, s.id desc limit $4::integer`,
+      order by s.modified_minute desc, s.modified_at desc, s.id desc limit $4::integer`,
 
     /** partition and id of the session before, the number at most: those with lines without terms. */
     unindexed: `select partition, id, epoch::text
@@ -316,15 +325,19 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
     /** The index of the terms. */
     makeIndex: `create index if not exists entry_terms on ${entry} using gin (terms) where terms is not null`,
 
-    /** partition, id, epoch */
-    delete: `delete from ${session}
-      where partition = $1 and id = $2 and epoch = $3::uuid returning true as deleted`,
+    /**
+     * partition, id, epoch: a session to which nothing was appended since this statement began. It would not see
+     * the lines of such an append, and leave them.
+     */
+    delete: `with picked as materialized (
+        select id, head from ${session} where partition = $1 and id = $2 and epoch = $3::uuid
+      ), ${deleted}
+      select true as deleted from deleted`,
 
     /** partition, the number at most: sessions that were there, and those of them that this call deleted */
-    deleteSome: `with picked as (select id from ${session} where partition = $1 limit $2::integer),
-      deleted as (
-        delete from ${session} s using picked where s.partition = $1 and s.id = picked.id returning s.id
-      )
+    deleteSome: `with picked as materialized (
+        select id, head from ${session} where partition = $1 limit $2::integer
+      ), ${deleted}
       select (select count(*) from picked)::integer as picked, (select count(*) from deleted)::integer as deleted`,
 
     /** The lower bound, the number at most: one probe of the index for each partition. */
