@@ -1,7 +1,7 @@
 /** The bytes of foreign files: collected within a limit, decompressed, distinguished by their first bytes. */
 
-import { abortable } from "../core/abort.js";
 import { describe } from "../core/arguments.js";
+import { abortable } from "../core/concurrency.js";
 import type { ReportBuilder } from "./report.js";
 import type { ForeignFile, ImportOptions } from "./types.js";
 

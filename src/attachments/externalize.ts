@@ -12,16 +12,15 @@ import { decodeBase64, decodeLooseBase64 } from "../core/base64.js";
 import { encodeUtf8 } from "../core/bytes.js";
 import { SessileError } from "../core/errors/index.js";
 import { isRecord } from "../core/shape.js";
-import type { IngestOptions } from "./ingest.js";
-import { checkSize } from "./read-source.js";
-import { declaredFrom } from "./sources.js";
 import {
   assertBlobs,
   defaultMaxBytes,
+  type IngestOptions,
   identifySource,
   resourceIdFrom,
   storeResource,
-} from "./store-resource.js";
+} from "./ingest.js";
+import { checkSize, declaredFrom } from "./sources.js";
 
 /** Options of {@link imageExternalizer}. */
 export type ExternalizeOptions = Pick<IngestOptions, "blobs" | "maxBytes" | "newId" | "signal" | "source">;

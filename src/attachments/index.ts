@@ -4,11 +4,8 @@
  * @module attachments
  */
 
-export { type ExternalizeOptions, type ExternalizerReport, imageExternalizer } from "./externalize.js";
-export { type IngestOptions, ingest } from "./ingest.js";
-export type { AttachmentReason } from "./placeholder-text.js";
-export type { ReadFile } from "./read-source.js";
 export {
+  type AttachmentReason,
   type LeakageBoundary,
   type LeakageVerdict,
   type ReplayBudget,
@@ -17,9 +14,11 @@ export {
   replayNever,
   replayWithin,
   type Transfer,
-} from "./replay.js";
+} from "./decide.js";
+export { type ExternalizeOptions, type ExternalizerReport, imageExternalizer } from "./externalize.js";
+export { type IngestOptions, ingest } from "./ingest.js";
 export { findResource, grantResources, listResources, resourcesIn } from "./resources.js";
-export type { ImageContentSource, IngestSource, StoredSource } from "./sources.js";
+export type { ImageContentSource, IngestSource, ReadFile, StoredSource } from "./sources.js";
 export {
   observationsIn,
   type ResourceObservationDraft,

@@ -17,7 +17,7 @@ import { blockResources, opaqueMedia } from "../content/internal.js";
 import { integerOption } from "../core/arguments.js";
 import { SessileError } from "../core/errors/index.js";
 import { isRecord } from "../core/shape.js";
-import { unknownMediaType } from "./store-resource.js";
+import { unknownMediaType } from "./ingest.js";
 
 /** The resource of a block. */
 export interface ResourceBlock {

@@ -1,9 +1,9 @@
 /** Puts: the bytes of a source into a backend, each blob once. */
 
 import type { BlobRef } from "../content/index.js";
-import { abortable } from "../core/abort.js";
 import { describe } from "../core/arguments.js";
 import { concatBytes } from "../core/bytes.js";
+import { abortable } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
 import type { BlobBackend, BlobHints, BlobStat, BlobWriter } from "./backend.js";
 import type { HashFunction } from "./hash.js";

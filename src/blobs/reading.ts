@@ -1,7 +1,7 @@
 /** Verified reads: a corrupt blob is quarantined and never returned. */
 
 import type { BlobRef } from "../content/index.js";
-import { abortable } from "../core/abort.js";
+import { abortable } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
 import type { BlobReading } from "./backend.js";
 import { type HashFunction, refFrom } from "./hash.js";

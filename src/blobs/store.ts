@@ -1,9 +1,9 @@
 /** A blob store on a backend. */
 
 import type { BlobRef } from "../content/index.js";
-import { abortable } from "../core/abort.js";
 import { integerOption } from "../core/arguments.js";
 import { concatBytes } from "../core/bytes.js";
+import { abortable } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
 import { nameArgument } from "../core/ids.js";
 import { type OnOperation, observed, observedItems, type StoreOperation } from "../core/operations.js";

@@ -1,11 +1,11 @@
 /** The leakage boundary of a summary: which reasoning and which attachments may go to the summariser. */
+
 import type { LeakageBoundary } from "../attachments/index.js";
-import { dropRefusedAttachments } from "../attachments/internal.js";
+import { dropRefusedAttachments, filterNotes } from "../attachments/internal.js";
 import type { Context, ContextItem, StoredResource } from "../content/index.js";
 import { blockResources } from "../content/internal.js";
-import { untilAborted } from "../core/abort.js";
 import { describe } from "../core/arguments.js";
-import { filterNotes } from "../core/covered-resources.js";
+import { untilAborted } from "../core/concurrency.js";
 import type { SummaryPart } from "./strategy.js";
 import type { CoveredResource } from "./summary-footer.js";
 

@@ -2,8 +2,8 @@
 
 import { estimateMessageTokens } from "../content/estimate/index.js";
 import type { Context } from "../content/index.js";
-import { untilAborted } from "../core/abort.js";
 import { integerOption } from "../core/arguments.js";
+import { untilAborted } from "../core/concurrency.js";
 import { applyBoundary, assertSummaryTarget } from "./boundary.js";
 import { readTokens } from "./context-edits.js";
 import { makeSummary } from "./make-summary.js";

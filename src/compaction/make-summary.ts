@@ -5,8 +5,8 @@
 
 import { estimateTextTokens } from "../content/estimate/index.js";
 import type { Context, Usage } from "../content/index.js";
-import { untilAborted } from "../core/abort.js";
 import { stringArgument } from "../core/arguments.js";
+import { untilAborted } from "../core/concurrency.js";
 import type { CompactionPlan, PlanAnswer, ResolvedCompactOptions } from "./options.js";
 import { type Generation, shortenSummary, summarizePart } from "./summarize.js";
 import { footerText, withFooter } from "./summary-footer.js";

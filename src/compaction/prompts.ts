@@ -1,6 +1,7 @@
 /** The prompts of summaries, and the requests that carry them and the data to the model. */
+
+import { coveredTag } from "../attachments/internal.js";
 import { integerArgument, integerOption } from "../core/arguments.js";
-import { coveredTag } from "../core/covered-resources.js";
 import type { GeneratePrompt } from "./options.js";
 import type { SummaryPrompt } from "./strategy.js";
 

@@ -2,8 +2,8 @@
 
 import { estimateTextTokens } from "../content/estimate/index.js";
 import type { ContextItem, Usage } from "../content/index.js";
-import { sleep, untilAborted } from "../core/abort.js";
 import { integerOption } from "../core/arguments.js";
+import { sleep, untilAborted } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
 import type { CompactOptions, Generate, Generated, GeneratePrompt } from "./options.js";
 import { isContextOverflow } from "./overflow.js";

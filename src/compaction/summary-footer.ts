@@ -1,12 +1,12 @@
 /**
  * The footer of a summary: the attachments that it covers and the file ledger; made anew by each compaction.
  */
-import { observationText } from "../attachments/internal.js";
+
+import { coveredTag, idsFollow, observationText } from "../attachments/internal.js";
 import { estimateTextTokens } from "../content/estimate/index.js";
 import { type Context, type ContextItem, isResource, type StoredResource } from "../content/index.js";
 import { blockResources } from "../content/internal.js";
 import { integerOption } from "../core/arguments.js";
-import { coveredTag, idsFollow } from "../core/covered-resources.js";
 import { isRecord } from "../core/shape.js";
 import { type FileLedger, ledgerText, stripLedgerText } from "./file-ledger/details.js";
 import { safeLabel } from "./truncate.js";

@@ -1,8 +1,7 @@
 /** Encodes entries and headers as lines, and rewrites lines without touching unchanged members. */
 
 import { integerOption } from "../core/arguments.js";
-import { encodeUtf8InPool } from "../core/bytes.js";
-import { crc32 as crc32OfBytes } from "../core/crc32.js";
+import { crc32 as crc32OfBytes, encodeUtf8InPool } from "../core/bytes.js";
 import { SessileError } from "../core/errors/index.js";
 import { isRecord, type Problem } from "../core/shape.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "./entries.js";

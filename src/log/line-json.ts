@@ -1,7 +1,6 @@
 /** Parses one line as JSON, and reads and writes its checksum. Nothing here throws. */
 
-import { decodeUtf8, encodeUtf8 } from "../core/bytes.js";
-import { crc32, crc32Hex } from "../core/crc32.js";
+import { crc32, crc32Hex, decodeUtf8, encodeUtf8 } from "../core/bytes.js";
 import { isTooDeep } from "../core/json.js";
 import { isRecord } from "../core/shape.js";
 import type { DiagnosticCode } from "./diagnostics.js";

@@ -7,8 +7,12 @@ import {
   type LimitViolation,
 } from "../content/limits/index.js";
 import { encodeUtf8 } from "../core/bytes.js";
-import type { ImageBounds } from "./attachment-state.js";
-import { type AttachmentState, type ProjectionContext, rejectAttachment } from "./attachment-state.js";
+import {
+  type AttachmentState,
+  type ImageBounds,
+  type ProjectionContext,
+  rejectAttachment,
+} from "./attachment-state.js";
 import { setResized } from "./load-media.js";
 import { acceptsMedia, isTextual } from "./media-part.js";
 import type { PendingAttachment } from "./request.js";

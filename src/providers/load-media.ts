@@ -7,14 +7,15 @@ import { describe } from "../core/arguments.js";
 import { decodeUtf16, encodeUtf8 } from "../core/bytes.js";
 import { mapConcurrent } from "../core/concurrency.js";
 import { mediaTypeEssence } from "../core/media-types.js";
-import type { ImageBounds, ResizeImage } from "./attachment-state.js";
 import {
   type AttachmentState,
   canDeliver,
   deliveryFor,
   descriptor,
+  type ImageBounds,
   knownId,
   type ProjectionContext,
+  type ResizeImage,
   rejectAttachment,
   shownName,
 } from "./attachment-state.js";

@@ -2,8 +2,7 @@
 
 import { type Context, type ToolPair, type ToolResultMessage, toolPairs } from "../content/index.js";
 import { describe, integerArgument } from "../core/arguments.js";
-import { encodeUtf8 } from "../core/bytes.js";
-import { crc32 } from "../core/crc32.js";
+import { crc32, encodeUtf8 } from "../core/bytes.js";
 import { isOf } from "../core/text.js";
 import type { LossList } from "./losses.js";
 import { interruptedText, openingText } from "./placeholders.js";

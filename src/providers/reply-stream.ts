@@ -4,10 +4,10 @@
  * is the same for all.
  */
 import type { AssistantMessage } from "../content/index.js";
-import { abortable } from "../core/abort.js";
+import { abortable } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
+import { ServerSentEvents } from "../core/event-streams.js";
 import { parseJson } from "../core/json.js";
-import { ServerSentEvents } from "../core/server-sent-events.js";
 import { isRecord } from "../core/shape.js";
 import type { ReplyEnd } from "./reply-end.js";
 

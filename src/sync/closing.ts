@@ -1,7 +1,6 @@
 /** The entries that follow a union of two logs, so that both show the same leaf, labels and session_info. */
 
-import { encodeUtf8 } from "../core/bytes.js";
-import { crc32Hex } from "../core/crc32.js";
+import { crc32Hex, encodeUtf8 } from "../core/bytes.js";
 import { isRecord } from "../core/shape.js";
 import { encodeValidLine } from "../log/internal.js";
 import type { SessionEntry, SessionInfoFields } from "../session/index.js";

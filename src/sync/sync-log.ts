@@ -1,6 +1,6 @@
 /** The union of two logs of one session: each gets the lines that it lacks. */
 
-import { sleep } from "../core/abort.js";
+import { sleep } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
 import { formatVersion, headerVersion, isNewer, missingHeaderError } from "../log/internal.js";
 import type { LogPosition, SessionHeader, SessionLog } from "../session/index.js";

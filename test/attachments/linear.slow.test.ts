@@ -1,9 +1,8 @@
 import { assistantMessage, type Context, userMessage } from "sessile";
 import { listResources } from "sessile/attachments";
 import { describe, expect, test } from "vitest";
-import { occurrencesIn } from "../../src/attachments/occurrences.js";
-import { linkUri, parseDataUrl } from "../../src/attachments/read-source.js";
-import { declaredFrom, nameFrom } from "../../src/attachments/sources.js";
+import { occurrencesIn } from "../../src/attachments/decide.js";
+import { declaredFrom, linkUri, nameFrom, parseDataUrl } from "../../src/attachments/sources.js";
 import { decodeBase64 } from "../../src/core/base64.js";
 import { pathOfFileUrl, pathRefusal } from "../../src/storage/files/attachments/path-rules.js";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";

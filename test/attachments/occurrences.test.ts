@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { assistantMessage, type ContextItem, contextFrom, toolResult, userMessage } from "sessile";
 import { estimateResourceTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { currentTurnStart, occurrencesIn, turnNumbers } from "../../src/attachments/occurrences.js";
+import { currentTurnStart, occurrencesIn, turnNumbers } from "../../src/attachments/decide.js";
 import { isSendable } from "../../src/attachments/resources.js";
 import { contextWith, image } from "./samples.js";
 

@@ -3,13 +3,14 @@ import type { IngestSource, ReadFile } from "sessile/attachments";
 import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
 import {
+  declaredFrom,
   linkResource,
   linkUri,
+  nameFrom,
   parseDataUrl,
   type ReadSourceOptions,
   readSource,
-} from "../../src/attachments/read-source.js";
-import { declaredFrom, nameFrom } from "../../src/attachments/sources.js";
+} from "../../src/attachments/sources.js";
 import { text } from "../arbitraries/values.js";
 import { base64, bytesOf, countingIds, failureOf, png } from "./samples.js";
 

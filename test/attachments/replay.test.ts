@@ -10,8 +10,7 @@ import {
 } from "sessile/attachments";
 import { estimateImageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { decideAttachments } from "../../src/attachments/decide.js";
-import { applyVerdict } from "../../src/attachments/replay.js";
+import { applyVerdict, decideAttachments } from "../../src/attachments/decide.js";
 import { contextWith, image } from "./samples.js";
 
 const reply = assistantMessage({ provider: "p", model: "m" }, "ok");

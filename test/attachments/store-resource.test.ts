@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { identify, newResourceId, resourceIdFrom } from "../../src/attachments/store-resource.js";
+import { identify, newResourceId, resourceIdFrom } from "../../src/attachments/ingest.js";
 import { bytesOf, failureOf, gif, lfsPointer, pdf, png } from "./samples.js";
 
 const svg = bytesOf('<svg xmlns="http://www.w3.org/2000/svg"/>');

@@ -1,6 +1,7 @@
 import { assistantMessage, contextFrom, toolResult, userMessage } from "sessile";
 import { fileLedger, isContextOverflow, planPrune, prompts, truncateToolResult } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
+import { filterNotes, notedIds } from "../../src/attachments/boundary.js";
 import { ledgerDetails, ledgerText, stripLedgerText } from "../../src/compaction/file-ledger/details.js";
 import { operationsOfPatch } from "../../src/compaction/file-ledger/operations.js";
 import { summaryRequest } from "../../src/compaction/prompts.js";
@@ -11,7 +12,6 @@ import {
   withoutResourceNotes,
 } from "../../src/compaction/summary-footer.js";
 import { truncateText } from "../../src/compaction/truncate.js";
-import { filterNotes, notedIds } from "../../src/core/covered-resources.js";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";
 import { actTools, messagesOf, summaryItem } from "./file-ledger/arbitraries.js";
 import type { Act } from "./file-ledger/naive.js";

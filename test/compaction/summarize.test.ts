@@ -5,7 +5,7 @@ import type { SessileError } from "sessile/errors";
 import { describe, expect, test, vi } from "vitest";
 import { summaryRequest } from "../../src/compaction/prompts.js";
 import { type Generation, readGeneration, summarizePart } from "../../src/compaction/summarize.js";
-import { sleep, untilAborted } from "../../src/core/abort.js";
+import { sleep, untilAborted } from "../../src/core/concurrency.js";
 import { text } from "../arbitraries/values.js";
 import {
   compactNow,

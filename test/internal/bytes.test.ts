@@ -11,9 +11,8 @@ import {
   encodePortably,
   padBase64,
 } from "../../src/core/base64.js";
-import { concatBytes, decodeUtf8, encodeUtf8, hex8, toHex } from "../../src/core/bytes.js";
-import { IntColumn, NumberColumn } from "../../src/core/columns.js";
-import { crc32, crc32Hex } from "../../src/core/crc32.js";
+import { concatBytes, crc32, crc32Hex, decodeUtf8, encodeUtf8, hex8, toHex } from "../../src/core/bytes.js";
+import { IntColumn, NumberColumn } from "../../src/sync/indexed-log.js";
 import { text } from "../arbitraries/values.js";
 
 describe("bytes", () => {

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { abortable } from "../../src/core/abort.js";
-import { Mutex, mapConcurrent, retry, Semaphore } from "../../src/core/concurrency.js";
+import { abortable, Mutex, mapConcurrent, retry, Semaphore } from "../../src/core/concurrency.js";
 
 describe("Semaphore", () => {
   /** A permit in any case as a promise. */

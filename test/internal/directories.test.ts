@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { canonicalPath, directoryTest } from "../../src/core/directories.js";
+import { canonicalPath, directoryTest } from "../../src/core/ids.js";
 
 describe("one directory", () => {
   test.each([

@@ -1,8 +1,11 @@
 import { createRequire } from "node:module";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { EventStreamFrames, type EventStreamMessage } from "../../src/core/event-stream.js";
-import { ServerSentEvents } from "../../src/core/server-sent-events.js";
+import {
+  EventStreamFrames,
+  type EventStreamMessage,
+  ServerSentEvents,
+} from "../../src/core/event-streams.js";
 
 describe("binary event streams", () => {
   /** The official codec writes the messages: `@smithy/core`, as the official client of Bedrock has it. */

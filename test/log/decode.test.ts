@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { encodeEntry, type ParsedSession, parseSession, type SessionHeader } from "sessile";
 import { describe, expect, test, vi } from "vitest";
-import { decodeUtf8, encodeUtf8 } from "../../src/core/bytes.js";
-import { crc32 } from "../../src/core/crc32.js";
+import { crc32, decodeUtf8, encodeUtf8 } from "../../src/core/bytes.js";
 import {
   type DecodeContext,
   type DecodedLine,

@@ -19,7 +19,7 @@ const matches = (text: string, pattern: RegExp): string[] =>
 describe("docs/reference/errors.md", () => {
   it("has a heading for every code, and no other", () => {
     const [codes = ""] = read("docs/reference/errors.md").split("## Diagnostics");
-    const declared = matches(read("src/core/errors/codes.ts"), /^ {2}([A-Z][A-Z_]+): \{/gm);
+    const declared = matches(read("src/core/errors/index.ts"), /^ {2}([A-Z][A-Z_]+): \{/gm);
     expect(declared.length).toBeGreaterThan(30);
     expect(matches(codes, /^### `([A-Z_]+)`$/gm)).toEqual(declared);
   });
@@ -42,7 +42,7 @@ describe("docs/reference/errors.md", () => {
     expect(named("Files of a turn").filter((name) => /^[A-Z_]+$/.test(name))).toEqual(files);
     const codes = [
       union("src/providers/losses.ts", "LossCode"),
-      union("src/attachments/placeholder-text.ts", "AttachmentReason"),
+      union("src/attachments/decide.ts", "AttachmentReason"),
       union("src/providers/attachment-state.ts", "SendReason"),
       union("src/providers/projection.ts", "ProjectionWarning"),
       union("src/content/media/types.ts", "InvalidReason"),

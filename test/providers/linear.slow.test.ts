@@ -11,7 +11,7 @@ import {
 import { replayAlways } from "sessile/attachments";
 import { limitProfiles } from "sessile/limits";
 import { describe, expect, test } from "vitest";
-import { inlineAsResources } from "../../src/attachments/inline-images.js";
+import { inlineAsResources } from "../../src/attachments/boundary.js";
 import { cleanJson, isBlank, withoutSpaceAtEnd } from "../../src/providers/block-reader.js";
 
 import { CallIds } from "../../src/providers/pair-tool-calls.js";

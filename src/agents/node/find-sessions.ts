@@ -4,7 +4,7 @@ import { readFile, realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { integerOption } from "../../core/arguments.js";
-import { directoryTest } from "../../core/directories.js";
+import { directoryTest } from "../../core/ids.js";
 import { textTitle } from "../shared/describe.js";
 import { agentRow, agents as table } from "../table.js";
 import type { AgentDescription, AgentRow, ForeignFormatName } from "../types.js";

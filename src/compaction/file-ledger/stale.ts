@@ -1,7 +1,7 @@
 /** Compares a file ledger with the files as they are now. */
 
-import { untilAborted } from "../../core/abort.js";
 import { integerOption } from "../../core/arguments.js";
+import { untilAborted } from "../../core/concurrency.js";
 import type { FileLedger, FileRecord } from "./details.js";
 
 /** Concurrent probes of {@link staleFiles}. */

@@ -2,7 +2,7 @@
 
 import { type BlobMark, type BlobStore, collectGarbage } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
-import { equal, rejects } from "../../core/expect.js";
+import { equal, rejects } from "../expect.js";
 import { blobCase, collect, noise, pause, refsIn, renewed, sameBytes } from "./harness.js";
 
 const dayMs = 86_400_000;

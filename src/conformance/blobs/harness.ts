@@ -2,7 +2,7 @@
 
 import { type BlobStat, type BlobStore, type BlobStoreOptions, digest } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
-import { asFailure, equal } from "../../core/expect.js";
+import { asFailure, equal } from "../expect.js";
 
 /** The arguments of a case. */
 export interface BlobHarness {

@@ -1,6 +1,6 @@
 /** Partitions and quotas. */
 
-import { equal, refuses, rejects } from "../../core/expect.js";
+import { equal, refuses, rejects } from "../expect.js";
 import { blobCase, inChunks, noise, refsIn, sameBytes } from "./harness.js";
 
 export const partitionCases = [

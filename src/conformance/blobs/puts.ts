@@ -2,7 +2,7 @@
 
 import { digest } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
-import { equal, rejects } from "../../core/expect.js";
+import { equal, rejects } from "../expect.js";
 import { blobCase, inChunks, noise, refsIn, sameBytes, sizes } from "./harness.js";
 
 /** Test vectors of FIPS 180-4 and of BLAKE3. */

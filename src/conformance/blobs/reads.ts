@@ -4,7 +4,7 @@ import { type BlobStat, digest } from "../../blobs/index.js";
 import { partsByRef } from "../../blobs/internal.js";
 import type { BlobRef } from "../../content/index.js";
 import { concatBytes } from "../../core/bytes.js";
-import { equal, refuses, rejects } from "../../core/expect.js";
+import { equal, refuses, rejects } from "../expect.js";
 import { blobCase, collect, inChunks, noise, refsIn, renewed, sameBytes, sameStat } from "./harness.js";
 
 /** The maximum difference of a time and the clock: rounding, and the steps of several touches in a row. */

@@ -1,6 +1,6 @@
 /** Puts and reads that end early: failed sources, aborts, abandoned streams. */
 
-import { equal, refuses, within } from "../../core/expect.js";
+import { equal, refuses, within } from "../expect.js";
 import { blobCase, inChunks, noise, readError, refsIn } from "./harness.js";
 
 export const streamCases = [

@@ -2,8 +2,8 @@
 
 import { userMessage } from "../../content/index.js";
 import { SessileError } from "../../core/errors/index.js";
-import { equal, refuses, rejects } from "../../core/expect.js";
 import type { AdoptableSession, SessionEntry } from "../../session/index.js";
+import { equal, refuses, rejects } from "../expect.js";
 import { collect, conformanceCase, cwd, textsInContext } from "./harness.js";
 
 const header = { type: "session", id: "adopted", timestamp: "2025-03-04T05:06:07.890Z", cwd } as const;

@@ -1,7 +1,7 @@
 /** Appends whose answer was lost: their lines are stored, and the caller does not know. */
 
-import { equal, rejects } from "../../core/expect.js";
 import type { Session, SessionEntry } from "../../session/index.js";
+import { equal, rejects } from "../expect.js";
 import { conformanceCase, type Harness, say } from "./harness.js";
 
 const drafts = [say("one", "lost0001"), say("two", "lost0002")];

@@ -1,8 +1,8 @@
 /** Appends through one handle. */
 
 import { assistantMessage, toolResult, userMessage } from "../../content/index.js";
-import { equal, refuses, rejects } from "../../core/expect.js";
 import type { EntryDraft, EntryType } from "../../session/index.js";
+import { equal, refuses, rejects } from "../expect.js";
 import { conformanceCase, say } from "./harness.js";
 
 const usage = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, totalTokens: 10 };

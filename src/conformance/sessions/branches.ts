@@ -1,8 +1,8 @@
 /** Branches and the current leaf. */
 
 import { assistantMessage, toolResult } from "../../content/index.js";
-import { equal, rejects } from "../../core/expect.js";
 import type { EntryDraft, Session } from "../../session/index.js";
+import { equal, rejects } from "../expect.js";
 import { conformanceCase, say, textsInContext } from "./harness.js";
 
 export const branchCases = [

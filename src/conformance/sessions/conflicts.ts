@@ -2,8 +2,8 @@
 
 import { assistantMessage, toolResult } from "../../content/index.js";
 import { SessileError } from "../../core/errors/index.js";
-import { equal, refuses, rejects } from "../../core/expect.js";
 import type { EntryDraft, Session } from "../../session/index.js";
+import { equal, refuses, rejects } from "../expect.js";
 import { conformanceCase, type Harness, say, textsInContext } from "./harness.js";
 
 const call = { type: "toolCall", id: "c1", name: "look", arguments: {} } as const;

@@ -1,7 +1,7 @@
 /** Forks and extracts. */
 
-import { equal, refuses, rejects } from "../../core/expect.js";
 import type { Session } from "../../session/index.js";
+import { equal, refuses, rejects } from "../expect.js";
 import { collect, conformanceCase, cwd, type Harness, say, textsInContext } from "./harness.js";
 
 /** Creates a session with two branches, a label on each, and the leaf on the first. */

@@ -1,8 +1,8 @@
 /** Erasures of entries. */
 
 import { encodeUtf8 } from "../../core/bytes.js";
-import { equal, rejects } from "../../core/expect.js";
 import type { LineReplacement, LogBatch, LogPosition, Session, SessionLog } from "../../session/index.js";
+import { equal, rejects } from "../expect.js";
 import {
   type ConformanceCase,
   collect,

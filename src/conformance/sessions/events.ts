@@ -1,7 +1,7 @@
 /** Events, and `follow`. */
 
-import { equal, within } from "../../core/expect.js";
 import type { SessionEntry, SessionEventName, UnknownEntry } from "../../session/index.js";
+import { equal, within } from "../expect.js";
 import { conformanceCase, say } from "./harness.js";
 
 const watched: readonly SessionEventName[] = ["created", "updated", "entry", "leaf", "closed", "error"];

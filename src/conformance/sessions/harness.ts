@@ -1,8 +1,8 @@
 /** The interface of conformance cases, and the harness that they share. */
 
 import { userMessage } from "../../content/index.js";
-import { asFailure, equal } from "../../core/expect.js";
 import type { EntryDraft, Session, SessionEntry, SessionStore, UnknownEntry } from "../../session/index.js";
+import { asFailure, equal } from "../expect.js";
 
 /** The default project directory of the sessions. */
 export const cwd = "/work/project";

@@ -1,6 +1,6 @@
 /** Idempotent appends: drafts with an id, whose retry writes nothing. */
 
-import { equal, rejects } from "../../core/expect.js";
+import { equal, rejects } from "../expect.js";
 import { conformanceCase, say } from "./harness.js";
 
 export const idCases = [

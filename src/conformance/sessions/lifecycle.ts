@@ -1,8 +1,8 @@
 /** Create, open and close. */
 
 import { userMessage } from "../../content/index.js";
-import { equal, refuses, rejects } from "../../core/expect.js";
 import { type EntryDraft, turnSettings } from "../../session/index.js";
+import { equal, refuses, rejects } from "../expect.js";
 import { collect, conformanceCase, cwd, pause, say, textsInContext } from "./harness.js";
 
 const usage = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 };

@@ -2,7 +2,7 @@
 
 import type { UserMessage } from "../../content/index.js";
 import { encodeUtf8 } from "../../core/bytes.js";
-import { equal, rejects } from "../../core/expect.js";
+import { equal, rejects } from "../expect.js";
 import { conformanceCase, say, textsInContext } from "./harness.js";
 
 const mebibyte = 1024 * 1024;

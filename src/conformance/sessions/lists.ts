@@ -1,7 +1,7 @@
 /** Lists, archives and deletes. */
 
-import { equal, refuses, rejects } from "../../core/expect.js";
 import type { SessionQuery, SessionStore } from "../../session/index.js";
+import { equal, refuses, rejects } from "../expect.js";
 import { collect, conformanceCase, cwd, type Harness, pause, say } from "./harness.js";
 
 async function storeIds(store: SessionStore, query?: SessionQuery): Promise<readonly string[]> {

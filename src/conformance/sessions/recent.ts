@@ -1,8 +1,8 @@
 /** The newest part of a path, without opening the session. */
 
 import { assistantMessage, toolResult } from "../../content/index.js";
-import { equal, rejects } from "../../core/expect.js";
 import type { RecentOptions, RecentPage, SessionStore } from "../../session/index.js";
+import { equal, rejects } from "../expect.js";
 import { conformanceCase, cwd, say } from "./harness.js";
 
 const model = { provider: "p", model: "m" };

@@ -1,9 +1,9 @@
 /** Search, by an index or by a scan. */
 
 import { assistantMessage, toolResult } from "../../content/index.js";
-import { equal } from "../../core/expect.js";
 import { matchTexts, parseQuery } from "../../log/internal.js";
 import type { EntryDraft, SearchQuery, Session, SessionStore } from "../../session/index.js";
+import { equal } from "../expect.js";
 import { collect, conformanceCase, cwd, pause, say } from "./harness.js";
 
 const model = { provider: "p", model: "m" };

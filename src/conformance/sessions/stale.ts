@@ -1,7 +1,7 @@
 /** Handles on a session that was deleted, and whose id another session has by now. */
 
-import { equal, rejects } from "../../core/expect.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
+import { equal, rejects } from "../expect.js";
 import { conformanceCase, cwd, type Harness, pause, say, textsInContext } from "./harness.js";
 
 /** Equal ids and lengths, so that only the identity of the session tells its lines from the other's. */

@@ -1,8 +1,8 @@
 /** Concurrent writers of one session. */
 
 import { SessileError } from "../../core/errors/index.js";
-import { equal, refuses, rejects } from "../../core/expect.js";
 import type { EntryDraft } from "../../session/index.js";
+import { equal, refuses, rejects } from "../expect.js";
 import { conformanceCase, say, textsInContext } from "./harness.js";
 
 const usage = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 };

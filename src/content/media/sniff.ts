@@ -1,8 +1,7 @@
 /** Identifies bytes by their content: images, PDF, text. Then the readers of the simple formats of images. */
 
 import { describe } from "../../core/arguments.js";
-import { decodeUtf16 } from "../../core/bytes.js";
-import { crc32 } from "../../core/crc32.js";
+import { crc32, decodeUtf16 } from "../../core/bytes.js";
 import { heifType, readHeif } from "./heif.js";
 import { isPdf, readPdf } from "./pdf.js";
 import {

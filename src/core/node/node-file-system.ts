@@ -1,9 +1,16 @@
 /** The file-system port on Node's `fs`. */
 
 import * as fs from "node:fs";
-import type { ExactFileStat, FileKind, FileStat, FileSystem, OpenFile, OpenMode } from "./file-system.js";
-import { errnoCode } from "./file-system.js";
-import { assertFullyWritten } from "./read-write-fully.js";
+import {
+  assertFullyWritten,
+  type ExactFileStat,
+  errnoCode,
+  type FileKind,
+  type FileStat,
+  type FileSystem,
+  type OpenFile,
+  type OpenMode,
+} from "./file-system.js";
 
 const {
   O_RDONLY,

@@ -5,7 +5,7 @@
 import type { AssistantMessage } from "../../content/index.js";
 import { decodeBase64 } from "../../core/base64.js";
 import { concatBytes, decodeUtf8 } from "../../core/bytes.js";
-import { EventStreamFrames, type EventStreamMessage } from "../../core/event-stream.js";
+import { EventStreamFrames, type EventStreamMessage } from "../../core/event-streams.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import { mergeDelta, OpenBlocks, type PlacedBlock } from "../open-blocks.js";

@@ -3,8 +3,7 @@
  * whole response.
  */
 import type { AssistantMessage } from "../../content/index.js";
-import { encodeUtf8 } from "../../core/bytes.js";
-import { crc32Hex } from "../../core/crc32.js";
+import { crc32Hex, encodeUtf8 } from "../../core/bytes.js";
 import { isRecord } from "../../core/shape.js";
 import { ReplyEnd } from "../reply-end.js";
 import { isSignature, passing } from "../reply-shape.js";

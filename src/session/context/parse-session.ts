@@ -2,14 +2,16 @@
 
 import { describe, integerOption } from "../../core/arguments.js";
 import { encodeUtf8 } from "../../core/bytes.js";
-import type {
-  Diagnostics,
-  SessionEntry,
-  SessionHeader,
-  SessionInfoFields,
-  UnknownEntry,
+import {
+  type Diagnostics,
+  defaultLimits,
+  LineSplitter,
+  type ReadLimits,
+  type SessionEntry,
+  type SessionHeader,
+  type SessionInfoFields,
+  type UnknownEntry,
 } from "../../log/internal.js";
-import { defaultLimits, LineSplitter, type ReadLimits } from "../../log/internal.js";
 import { LogReader } from "../tree/log-reader.js";
 import { type SessionTree, treeRows } from "../tree/session-tree.js";
 

@@ -9,8 +9,17 @@ import { uniqueHex8 } from "../../core/ids.js";
 import { copyJsonObject } from "../../core/json.js";
 import { reported } from "../../core/operations.js";
 import { isRecord } from "../../core/shape.js";
-import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../../log/internal.js";
-import { encodePlaced, isEntryType, printPlaced, references, unsafeKeyMessage } from "../../log/internal.js";
+import {
+  type EntryDraft,
+  encodePlaced,
+  isEntryType,
+  printPlaced,
+  references,
+  type SessionEntry,
+  type SessionInfoFields,
+  type SessionInfoPatch,
+  unsafeKeyMessage,
+} from "../../log/internal.js";
 import type { LogPosition } from "../api/backend.js";
 import type { AppendOptions } from "../api/session.js";
 import { type CompactionState, compactionState, NeedsWholeLog } from "../context/build-context.js";

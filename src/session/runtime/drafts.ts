@@ -3,9 +3,9 @@
 import { describe } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord, type Problem } from "../../core/shape.js";
-import type { EntryDraft, SessionEntry, SessionInfoFields } from "../../log/internal.js";
 import {
   copyWithoutUnsafeKeys,
+  type EntryDraft,
   encodePlaced,
   entryTypesWith,
   invalidEntry,
@@ -15,6 +15,8 @@ import {
   printPlaced,
   references,
   referencingTypes,
+  type SessionEntry,
+  type SessionInfoFields,
   unplacedProblem,
   unsafeKeyExpected,
 } from "../../log/internal.js";

@@ -1,8 +1,6 @@
 /** Entries' bodies on demand. */
 
-import { decodeUtf8 } from "../../core/bytes.js";
-import { crc32 } from "../../core/crc32.js";
-import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
+import { crc32, decodeUtf8 } from "../../core/bytes.js";
 import {
   type DecodeContext,
   type DecodedBody,
@@ -11,6 +9,8 @@ import {
   idToOrdinal,
   isUsualEntry,
   parseUsualLine,
+  type SessionEntry,
+  type UnknownEntry,
   type UsualLines,
 } from "../../log/internal.js";
 import type { KeptBytes, SessionLog } from "../api/backend.js";

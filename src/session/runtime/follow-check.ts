@@ -3,8 +3,7 @@
 import { type ContextItem, toolCalls, toolPairs } from "../../content/index.js";
 import { blockResources } from "../../content/internal.js";
 import { SessileError } from "../../core/errors/index.js";
-import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
-import { references } from "../../log/internal.js";
+import { references, type SessionEntry, type UnknownEntry } from "../../log/internal.js";
 import { contextAt, type EntryRequests } from "../context/build-context.js";
 import { entryItem } from "../context/context-items.js";
 import { type EntryTable, noRow } from "../tree/session-tree.js";

@@ -1,7 +1,7 @@
 /** `session.follow`: every entry from now on. */
 
-import { sleep } from "../../core/abort.js";
 import { integerOption } from "../../core/arguments.js";
+import { sleep } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
 import type { SessionState } from "./session-state.js";

@@ -1,7 +1,7 @@
 /** A log that is read from its end or its start, and later from the last position, into a tree. */
 
 import { integerOption } from "../../core/arguments.js";
-import { crc32 } from "../../core/crc32.js";
+import { crc32 } from "../../core/bytes.js";
 import { uniqueHex8 } from "../../core/ids.js";
 import type { OnOperation, StoreOperation } from "../../core/operations.js";
 import {

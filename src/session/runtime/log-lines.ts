@@ -1,8 +1,7 @@
 /** The lines of a log as a reader gets them and a writer makes them. */
 
 import { encodeUtf8 } from "../../core/bytes.js";
-import type { LineSink, SessionHeader } from "../../log/internal.js";
-import { encodeHeader } from "../../log/internal.js";
+import { encodeHeader, type LineSink, type SessionHeader } from "../../log/internal.js";
 import type { LinePlace, LineRanges, LogBatch, LongLine, SessionLog } from "../api/backend.js";
 import type { SessionState } from "./session-state.js";
 

@@ -1,7 +1,6 @@
 /** Name, title, slug and permissions of a session, from its session_info entries. */
 
-import { encodeUtf8, hex8 } from "../../core/bytes.js";
-import { crc32 } from "../../core/crc32.js";
+import { crc32, encodeUtf8, hex8 } from "../../core/bytes.js";
 import { copyJsonObject } from "../../core/json.js";
 import type {
   PermissionRule,

@@ -1,8 +1,7 @@
 /** The state of an open session: the entries read, the leaf, and the entries that this handle appended. */
 
 import type { Context } from "../../content/index.js";
-import { sleep } from "../../core/abort.js";
-import { Mutex } from "../../core/concurrency.js";
+import { Mutex, sleep } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import {
   formatVersion,

@@ -4,8 +4,13 @@ import { describe, oneOfOption } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import { nameArgument } from "../../core/ids.js";
 import { isRecord } from "../../core/shape.js";
-import type { EntryDraft, SessionEntry, SessionHeader } from "../../log/internal.js";
-import { assertValidEntry, encodeLine } from "../../log/internal.js";
+import {
+  assertValidEntry,
+  type EntryDraft,
+  encodeLine,
+  type SessionEntry,
+  type SessionHeader,
+} from "../../log/internal.js";
 import type { LogPosition } from "../api/backend.js";
 import type { AdoptableSession, AdoptOptions } from "../api/store.js";
 import { assertInline, hasInline } from "../runtime/recording.js";

@@ -3,10 +3,9 @@
  * append is a compare-and-swap of the row's head.
  */
 
-import { encodeUtf8 } from "../../core/bytes.js";
-import { crc32 } from "../../core/crc32.js";
-import { canonicalPath } from "../../core/directories.js";
+import { crc32, encodeUtf8 } from "../../core/bytes.js";
 import { SessileError } from "../../core/errors/index.js";
+import { canonicalPath } from "../../core/ids.js";
 import { searchTermsOfLine } from "../../log/internal.js";
 import type { LogPosition } from "../api/backend.js";
 

@@ -1,16 +1,18 @@
 /** The list of a store: summaries, filters and cursors. */
 
 import { integerOption } from "../../core/arguments.js";
-import { directoryTest } from "../../core/directories.js";
 import { SessileError } from "../../core/errors/index.js";
-import type { EntryKey, SessionHeader, SessionInfoFields } from "../../log/internal.js";
+import { directoryTest } from "../../core/ids.js";
 import {
   decodeHeads,
   defaultLimits,
+  type EntryKey,
   headerVersion,
   LineDecoder,
   missingHeaderError,
   nextParentKey,
+  type SessionHeader,
+  type SessionInfoFields,
 } from "../../log/internal.js";
 import type { SessionBackend, StoredSession } from "../api/backend.js";
 import type { Session } from "../api/session.js";

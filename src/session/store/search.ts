@@ -6,7 +6,6 @@
 import { describe, integerOption, oneOfOption } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import { spaced } from "../../core/text.js";
-import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
 import {
   candidateTerms,
   entryTypesWith,
@@ -17,9 +16,11 @@ import {
   parseQuery,
   queryProblem,
   type SearchPhrase,
+  type SessionEntry,
   searchTexts,
   searchTextsOfMessage,
   type TextMatch,
+  type UnknownEntry,
 } from "../../log/internal.js";
 import type {
   LogPosition,

@@ -1,8 +1,7 @@
 /** A store of sessions on a backend. */
 
-import { canonicalPath } from "../../core/directories.js";
 import { SessileError } from "../../core/errors/index.js";
-import { nameArgument, uuidv7 } from "../../core/ids.js";
+import { canonicalPath, nameArgument, uuidv7 } from "../../core/ids.js";
 import { observed, observedItems } from "../../core/operations.js";
 import {
   formatVersion,

@@ -1,8 +1,13 @@
 /** The parts of appended lines that a list shows, for backends that cache them beside the log. */
 
 import { encodeUtf8 } from "../../core/bytes.js";
-import type { EntryKey } from "../../log/internal.js";
-import { decodeHeads, defaultLimits, formatVersion, headerVersion } from "../../log/internal.js";
+import {
+  decodeHeads,
+  defaultLimits,
+  type EntryKey,
+  formatVersion,
+  headerVersion,
+} from "../../log/internal.js";
 import type { StoredSession } from "../api/backend.js";
 import { lastInfo, logHead } from "./list.js";
 import { maxPreviewLength } from "./preview.js";

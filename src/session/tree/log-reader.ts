@@ -1,7 +1,6 @@
 /** Fills the table of entries from the lines of a log, with diagnostics. */
 
 import { SessileError } from "../../core/errors/index.js";
-import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../../log/internal.js";
 import {
   type DecodedLine,
   type Diagnostic,
@@ -27,10 +26,14 @@ import {
   ParentKeyFinder,
   parseTimestamp,
   parseUsualLine,
+  type SessionEntry,
+  type SessionHeader,
+  type SessionInfoFields,
   toEntryId,
   toEntryKey,
   tornLine,
   tornTail,
+  type UnknownEntry,
   type UsualLines,
 } from "../../log/internal.js";
 import type { KeptBytes, LinePlace } from "../api/backend.js";

@@ -1,14 +1,16 @@
 /** The tree of a session: nodes, children, paths, and the columns of numbers that it is a view of. */
 
 import { SessileError } from "../../core/errors/index.js";
-import type { LineRange, SessionEntry, UnknownEntry } from "../../log/internal.js";
 import {
   type EntryHead,
   type EntryKey,
+  type LineRange,
   parseTimestamp,
   printTimestamp,
+  type SessionEntry,
   toEntryId,
   toEntryKey,
+  type UnknownEntry,
 } from "../../log/internal.js";
 import type { LinePlace, SessionLog } from "../api/backend.js";
 

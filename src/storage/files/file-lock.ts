@@ -1,6 +1,6 @@
 /** The lock on a session file: acquired for appends, renewed, taken over from dead processes. */
 
-import { sleep } from "../../core/abort.js";
+import { sleep } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import type { FileSystem } from "../../core/node/file-system.js";
 import {

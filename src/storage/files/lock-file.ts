@@ -3,13 +3,15 @@
  * dead.
  */
 
-import { encodeUtf8 } from "../../core/bytes.js";
-import { crc32Hex } from "../../core/crc32.js";
+import { crc32Hex, encodeUtf8 } from "../../core/bytes.js";
 import { uniqueHex8 } from "../../core/ids.js";
-import type { FileSystem } from "../../core/node/file-system.js";
+import {
+  appendFully,
+  type FileSystem,
+  publishExclusive,
+  readFullySync,
+} from "../../core/node/file-system.js";
 import { isAlive, ownIdentity, type ProcessIdentity } from "../../core/node/process-identity.js";
-import { publishExclusive } from "../../core/node/publish-exclusive.js";
-import { appendFully, readFullySync } from "../../core/node/read-write-fully.js";
 import { isRecord } from "../../core/shape.js";
 
 /** The owner of a lock file. */

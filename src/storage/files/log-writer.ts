@@ -2,9 +2,14 @@
 
 import { dirname } from "node:path";
 import { SessileError } from "../../core/errors/index.js";
-import type { DurableDirectories } from "../../core/node/durable-directories.js";
-import { type FileStat, type FileSystem, type OpenFile, storageError } from "../../core/node/file-system.js";
-import { appendFully } from "../../core/node/read-write-fully.js";
+import {
+  appendFully,
+  type DurableDirectories,
+  type FileStat,
+  type FileSystem,
+  type OpenFile,
+  storageError,
+} from "../../core/node/file-system.js";
 import type { LogPosition } from "../../session/index.js";
 import type { Durability } from "../../session/internal.js";
 import { assertRegularFile, sessionExists, sessionNotFound } from "./file-descriptors.js";

@@ -4,8 +4,7 @@
  */
 
 import { decodeUtf8 } from "../../core/bytes.js";
-import type { FileStat, OpenFile } from "../../core/node/file-system.js";
-import { readFully, readFullySync } from "../../core/node/read-write-fully.js";
+import { type FileStat, type OpenFile, readFully, readFullySync } from "../../core/node/file-system.js";
 import { decodeParts, decodeUsualHeader, defaultLimits, formatVersion } from "../../log/internal.js";
 import type { LinePlace, SessionHeader } from "../../session/index.js";
 import { lastInfo, maxHeadLines } from "../../session/internal.js";

@@ -5,8 +5,7 @@
 
 import { crc32 } from "node:zlib";
 import { hex8 } from "../../core/bytes.js";
-import type { FileStat, OpenFile } from "../../core/node/file-system.js";
-import { readFully, readFullySync } from "../../core/node/read-write-fully.js";
+import { type FileStat, type OpenFile, readFully, readFullySync } from "../../core/node/file-system.js";
 import type { KeptBytes, LinePlace, LogBatch, LogPosition, LongLine } from "../../session/index.js";
 
 /** A position as its parts. */

@@ -1,7 +1,6 @@
 /** Repair of a torn tail: the line feed that a crash left out. */
 
-import type { OpenFile } from "../../core/node/file-system.js";
-import { readFully } from "../../core/node/read-write-fully.js";
+import { type OpenFile, readFully } from "../../core/node/file-system.js";
 import { isRecord } from "../../core/shape.js";
 import { decodeParts, defaultLimits, parseLine, stripBom, tornLineTerminator } from "../../log/internal.js";
 

@@ -4,14 +4,15 @@
  */
 
 import { basename, dirname, join } from "node:path";
-import type { FileSystem, OpenFile } from "../../core/node/file-system.js";
-import { publishExclusive } from "../../core/node/publish-exclusive.js";
 import {
   appendFully,
   assertFullyWritten,
   createFile,
+  type FileSystem,
+  type OpenFile,
+  publishExclusive,
   writeNewFile,
-} from "../../core/node/read-write-fully.js";
+} from "../../core/node/file-system.js";
 import type { LineReplacement } from "../../session/index.js";
 import { sessionExists } from "./file-descriptors.js";
 import type { LogWriterOptions } from "./log-writer.js";

@@ -2,9 +2,14 @@
 
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { SessileError } from "../../core/errors/index.js";
-import { DurableDirectories } from "../../core/node/durable-directories.js";
-import { errnoCode, type FileStat, type FileSystem, storageError } from "../../core/node/file-system.js";
-import { removePartition } from "../../core/node/remove-tree.js";
+import {
+  DurableDirectories,
+  errnoCode,
+  type FileStat,
+  type FileSystem,
+  removePartition,
+  storageError,
+} from "../../core/node/file-system.js";
 import { headerVersion } from "../../log/internal.js";
 import type {
   LogPosition,

@@ -4,10 +4,8 @@
  */
 
 import { basename, dirname, join } from "node:path";
-import { encodeUtf8 } from "../../core/bytes.js";
-import { crc32Hex } from "../../core/crc32.js";
-import { canonicalPath } from "../../core/directories.js";
-import { isName, partitionFolder } from "../../core/ids.js";
+import { crc32Hex, encodeUtf8 } from "../../core/bytes.js";
+import { canonicalPath, isName, partitionFolder } from "../../core/ids.js";
 
 /** The directory that holds a partition's projects. */
 export function partitionDirectory(dir: string, partition: string): string {

@@ -13,23 +13,21 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { SessileError } from "sessile/errors";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { DurableDirectories } from "../../../src/core/node/durable-directories.js";
-import {
-  errnoCode,
-  type FileSystem,
-  type OpenFile,
-  storageError,
-} from "../../../src/core/node/file-system.js";
-import { createNodeFileSystem, nodeFileSystem, SyncPacer } from "../../../src/core/node/node-file-system.js";
-import { isAlive, ownIdentity } from "../../../src/core/node/process-identity.js";
-import { publishExclusive } from "../../../src/core/node/publish-exclusive.js";
 import {
   appendFully,
   appendFullyAsync,
+  DurableDirectories,
+  errnoCode,
+  type FileSystem,
+  type OpenFile,
+  publishExclusive,
   readFully,
   readFullySync,
+  storageError,
   writeNewFile,
-} from "../../../src/core/node/read-write-fully.js";
+} from "../../../src/core/node/file-system.js";
+import { createNodeFileSystem, nodeFileSystem, SyncPacer } from "../../../src/core/node/node-file-system.js";
+import { isAlive, ownIdentity } from "../../../src/core/node/process-identity.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { hookedFileSystem, systemError } from "../../support/hooked-file-system.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";

@@ -2,8 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { type LogBatch, type LogPosition, userMessage } from "sessile";
 import { sessionStoreConformance } from "sessile/conformance";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { DurableDirectories } from "../../../src/core/node/durable-directories.js";
-import type { FileSystem } from "../../../src/core/node/file-system.js";
+import { DurableDirectories, type FileSystem } from "../../../src/core/node/file-system.js";
 import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
 import { logBatchLines } from "../../../src/session/runtime/log-lines.js";
 import {

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import type { LogPosition } from "sessile";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { DurableDirectories } from "../../../src/core/node/durable-directories.js";
-import type { OpenFile, OpenMode } from "../../../src/core/node/file-system.js";
+import { DurableDirectories, type OpenFile, type OpenMode } from "../../../src/core/node/file-system.js";
 import { LogWriter, type LogWriterOptions } from "../../../src/storage/files/log-writer.js";
 import {
   absentPosition,

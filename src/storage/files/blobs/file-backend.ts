@@ -19,9 +19,9 @@ import {
   type FileStat,
   type FileSystem,
   type OpenFile,
+  removePartition,
   storageError,
 } from "../../../core/node/file-system.js";
-import { removePartition } from "../../../core/node/remove-tree.js";
 import type { Layout } from "./layout.js";
 import { hasBytes, readPieces, readWhole } from "./read-file.js";
 import { existingPaths, listBlobs, StoreDirectory } from "./store-directory.js";

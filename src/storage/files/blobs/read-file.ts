@@ -1,7 +1,6 @@
 /** Reads blob files: small ones whole, large ones in pieces on the thread pool. */
 
-import type { OpenFile } from "../../../core/node/file-system.js";
-import { readFullySync } from "../../../core/node/read-write-fully.js";
+import { type OpenFile, readFullySync } from "../../../core/node/file-system.js";
 
 /** Files up to this size are read on the calling thread; larger ones in pieces on the pool. */
 const wholeBytes = 256 * 1024;

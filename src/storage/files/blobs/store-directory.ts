@@ -7,10 +7,14 @@ import type { Durability } from "../../../core/arguments.js";
 import { decodeUtf8, encodeUtf8 } from "../../../core/bytes.js";
 import { SessileError } from "../../../core/errors/index.js";
 import { randomHex8 } from "../../../core/ids.js";
-import { DurableDirectories } from "../../../core/node/durable-directories.js";
-import { errnoCode, type FileSystem } from "../../../core/node/file-system.js";
-import { publishExclusive } from "../../../core/node/publish-exclusive.js";
-import { readFullySync, writeNewFile } from "../../../core/node/read-write-fully.js";
+import {
+  DurableDirectories,
+  errnoCode,
+  type FileSystem,
+  publishExclusive,
+  readFullySync,
+  writeNewFile,
+} from "../../../core/node/file-system.js";
 import { isRecord } from "../../../core/shape.js";
 import { formatVersion, type Layout } from "./layout.js";
 

@@ -2,14 +2,15 @@
 
 import { dirname } from "node:path";
 import type { BlobLeftovers } from "../../../blobs/index.js";
-import { errnoCode, type OpenFile } from "../../../core/node/file-system.js";
-import { isRunning } from "../../../core/node/process-identity.js";
 import {
   appendFully,
   appendFullyAsync,
   assertFullyWritten,
   createFile,
-} from "../../../core/node/read-write-fully.js";
+  errnoCode,
+  type OpenFile,
+} from "../../../core/node/file-system.js";
+import { isRunning } from "../../../core/node/process-identity.js";
 import type { StoreDirectory } from "./store-directory.js";
 import { setTimeToNow } from "./touch.js";
 

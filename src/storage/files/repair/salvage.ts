@@ -9,11 +9,11 @@ import {
   type FileStat,
   type FileSystem,
   type OpenFile,
+  publishExclusive,
   storageError,
+  writeNewFile,
 } from "../../../core/node/file-system.js";
 import { nodeFileSystem } from "../../../core/node/node-file-system.js";
-import { publishExclusive } from "../../../core/node/publish-exclusive.js";
-import { writeNewFile } from "../../../core/node/read-write-fully.js";
 import {
   appendChecksum,
   cleanLine,

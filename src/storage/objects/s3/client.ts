@@ -1,9 +1,8 @@
 /** Requests to a bucket: sent, repeated while that can help, and answered by a value or an error. */
 
-import { untilAborted } from "../../../core/abort.js";
 import { encodeBase64 } from "../../../core/base64.js";
 import { concatBytes, decodeUtf8, toHex } from "../../../core/bytes.js";
-import { retry } from "../../../core/concurrency.js";
+import { retry, untilAborted } from "../../../core/concurrency.js";
 import { ObjectFailure, streamChunks } from "../driver.js";
 import { ServerClock } from "./clock.js";
 import { childText, parseXml, type XmlElement } from "./xml.js";

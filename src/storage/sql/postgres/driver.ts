@@ -1,7 +1,6 @@
 /** Calls of a driver of PostgreSQL: names of statements. */
 
-import { encodeUtf8 } from "../../../core/bytes.js";
-import { crc32 } from "../../../core/crc32.js";
+import { crc32, encodeUtf8 } from "../../../core/bytes.js";
 import { Database } from "../database.js";
 import type { SqlErrors, SqlValue } from "../dialect.js";
 import { readCode, readFailure } from "./failures.js";

@@ -2,8 +2,8 @@
  * Assertions for conformance cases, without a test runner. Failures name the expected and the actual value.
  */
 
-import { type ErrorCode, SessileError } from "./errors/index.js";
-import { isRecord } from "./shape.js";
+import { type ErrorCode, SessileError } from "../core/errors/index.js";
+import { isRecord } from "../core/shape.js";
 
 /** A failed assertion, as opposed to an error of the store. */
 class Failure extends Error {}
