@@ -4,12 +4,16 @@
  * @module interop
  */
 
-export { detectSession } from "./detect.js";
 export { exportSession } from "./export.js";
 export { importSession } from "./import.js";
-export { type RedactSessionOptions, redactSession } from "./redact-session.js";
-export { type SecretRedaction, secretRedaction } from "./redaction.js";
+export {
+  type RedactSessionOptions,
+  redactSession,
+  type SecretRedaction,
+  secretRedaction,
+} from "./redaction.js";
 export { commonSecrets } from "./secret-rules.js";
+export { detectSession } from "./table.js";
 export type {
   EntryBuilder,
   ExportableSession,

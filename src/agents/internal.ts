@@ -1,4 +1,5 @@
 /** The parts of this module that other modules of the library use, and that its users do not see. */
 
-export { sessionRedactor } from "./redact-session.js";
+export { sessionRedactor } from "./redaction.js";
+export { assertStoredTables } from "./shared/sqlite.js";
 export { agentRow, agents, formats, isOwnAgent } from "./table.js";

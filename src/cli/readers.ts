@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import zlib from "node:zlib";
 import type { ImportedSession, ImportOptions, SqliteReader } from "../agents/index.js";
-import { assertStoredTables } from "../core/stored-tables.js";
+import { assertStoredTables } from "../agents/internal.js";
 import { missingHeaderError } from "../log/internal.js";
 import { ReadError } from "./command.js";
 import { unknownSession } from "./damage.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { EntryHash } from "../../src/agents/shared/entry-hash.js";
+import { EntryHash } from "../../src/agents/shared/ids.js";
 
 const hash = new EntryHash("claude-code", "session");
 const idOf = (content: unknown) => hash.textId(["record", "", "parent"], content);

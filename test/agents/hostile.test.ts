@@ -1,7 +1,7 @@
 import { memoryBlobStore, memorySessionStore } from "sessile";
 import { importSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";
-import { SessionEntries } from "../../src/agents/entry-builder.js";
+import { SessionEntries } from "../../src/agents/foreign-source.js";
 import { encodeUtf8 } from "../support/plain-values.js";
 import { processorMs } from "../support/processor-time.js";
 import { rounds } from "../support/rounds.js";

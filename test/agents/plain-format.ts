@@ -1,6 +1,5 @@
 import type { EntryBuilder, ForeignFormat, WriteSource } from "sessile/interop";
-import { writeBlocks } from "../../src/agents/shared/write-blocks.js";
-import { type WriteStep, writeSteps } from "../../src/agents/shared/write-steps.js";
+import { type WriteStep, writeBlocks, writeSteps } from "../../src/agents/shared/write-steps.js";
 import { encodeUtf8 } from "../support/plain-values.js";
 import { all } from "./support/written-steps.js";
 

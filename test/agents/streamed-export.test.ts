@@ -17,7 +17,7 @@ import { gemini } from "sessile/gemini-cli";
 import { type ExportSource, exportSession, type ForeignFormat } from "sessile/interop";
 import { opencode } from "sessile/opencode";
 import { describe, expect, it, test } from "vitest";
-import { entryOutline } from "../../src/agents/outline.js";
+import { entryOutline } from "../../src/agents/export.js";
 import { conversation } from "../arbitraries/conversations.js";
 import { sessionOf } from "../arbitraries/entries.js";
 import { encodeUtf8 } from "../support/plain-values.js";

@@ -1,6 +1,6 @@
 import { type BlobStore, digest, type ImageBlock, type TextBlock } from "sessile";
 import type { ExportSource, WriteSource } from "sessile/interop";
-import { loadSession, writeSource } from "../../src/agents/export-source.js";
+import { loadSession, writeSource } from "../../src/agents/export.js";
 import { ReportBuilder } from "../../src/agents/report.js";
 import { type WriteStep, writeSteps } from "../../src/agents/shared/write-steps.js";
 import { plain } from "./plain-format.js";

@@ -1,6 +1,6 @@
 import { memoryBlobStore } from "sessile";
 import { describe, expect, test } from "vitest";
-import { entryRoles } from "../../src/agents/shared/entry-roles.js";
+import { entryRoles } from "../../src/agents/shared/write-steps.js";
 import { externalizeEntry } from "../../src/attachments/internal.js";
 import { changeTypes } from "../../src/attachments/resources.js";
 import { outsideConversation as adapterOutside } from "../../src/frameworks/ai-sdk/append-ui-messages.js";

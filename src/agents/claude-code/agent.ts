@@ -7,7 +7,7 @@ import {
   readRecords,
   readVersion,
   textTitle,
-} from "../shared/describe.js";
+} from "../shared/records.js";
 import { type ForeignObject, readMilliseconds, readObject, readText, toArray } from "../shared/values.js";
 import type { AgentRow, AgentWindows } from "../types.js";
 

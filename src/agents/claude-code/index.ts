@@ -6,9 +6,8 @@
 
 import type { ForeignFormat } from "../types.js";
 import { claudeAgent } from "./agent.js";
-import { appendClaudeCode } from "./append.js";
 import { readClaudeCode } from "./read.js";
-import { writeClaudeCode } from "./write.js";
+import { appendClaudeCode, writeClaudeCode } from "./write.js";
 
 /** The format of Claude Code. */
 export const claudeCode: ForeignFormat = {

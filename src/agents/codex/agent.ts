@@ -1,6 +1,6 @@
 /** The row of Codex: its home, its rollouts at a glance, the words that resume one. */
 
-import { readRecords, readVersion } from "../shared/describe.js";
+import { readRecords, readVersion } from "../shared/records.js";
 import { type ForeignObject, parseJson, readMilliseconds, readObject, readText } from "../shared/values.js";
 import type { AgentRow } from "../types.js";
 

@@ -6,9 +6,8 @@
 
 import type { ForeignFormat } from "../types.js";
 import { codexAgent } from "./agent.js";
-import { appendCodex } from "./append.js";
 import { readCodex } from "./read.js";
-import { writeCodex } from "./write.js";
+import { appendCodex, writeCodex } from "./write.js";
 
 export { type CodexExec, type CodexExecOptions, codexExec } from "./codex-exec.js";
 

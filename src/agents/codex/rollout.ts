@@ -6,7 +6,7 @@
 import { isRecord } from "../../core/shape.js";
 import { type ForeignObject, readNumber, readObject, readText, toArray } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource } from "../types.js";
-import { contentTexts, textDirectory } from "./content.js";
+import { contentTexts, textDirectory } from "./items.js";
 
 /** A line of a rollout. */
 export interface RolloutLine {

@@ -1,9 +1,14 @@
 /** The row of Gemini CLI: its home, its chats at a glance, the words that resume one. */
 
-import { parseCutJson } from "../shared/cut-json.js";
-import { lastRecords, readRecords, recordFirst, textIn } from "../shared/describe.js";
 import { textDigest } from "../shared/ids.js";
-import { formByPath } from "../shared/lines.js";
+import {
+  formByPath,
+  lastRecords,
+  parseCutJson,
+  readRecords,
+  recordFirst,
+  textIn,
+} from "../shared/records.js";
 import { parseJson, readMilliseconds, readObject, readText, toArray } from "../shared/values.js";
 import type { AgentRow } from "../types.js";
 

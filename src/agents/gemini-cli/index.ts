@@ -6,9 +6,8 @@
 
 import type { ForeignFormat } from "../types.js";
 import { geminiAgent } from "./agent.js";
-import { appendGemini } from "./append.js";
 import { readGemini } from "./read.js";
-import { writeGemini } from "./write.js";
+import { appendGemini, writeGemini } from "./write.js";
 
 /** The format of Gemini CLI. */
 export const gemini: ForeignFormat = {

@@ -1,6 +1,6 @@
 /** The row of Kimi Code: its home, its sessions at a glance, the words that resume one. */
 
-import { folderByPath, readRecords, textIn } from "../shared/describe.js";
+import { folderByPath, readRecords, textIn } from "../shared/records.js";
 import { parseJson, readMilliseconds, readObject, readText } from "../shared/values.js";
 import type { AgentRow } from "../types.js";
 

@@ -7,11 +7,16 @@
 import type { ImageBlock, TextBlock } from "../../content/index.js";
 import { collectBytes, encodeUtf8 } from "../../core/bytes.js";
 import { textDigest, textUuid } from "../shared/ids.js";
-import { appended, encodeRecords } from "../shared/lines.js";
-import { sourceAgain } from "../shared/read-again.js";
+import { appended, encodeRecords, sourceAgain } from "../shared/records.js";
 import { type ForeignObject, readMilliseconds, readObject } from "../shared/values.js";
-import { describedReply, writeBlocks } from "../shared/write-blocks.js";
-import { addedSteps, type WriteResult, type WriteStep, writeSteps } from "../shared/write-steps.js";
+import {
+  addedSteps,
+  describedReply,
+  type WriteResult,
+  type WriteStep,
+  writeBlocks,
+  writeSteps,
+} from "../shared/write-steps.js";
 import type { AppendSource, ForeignFormat, WriteSource, WrittenSession } from "../types.js";
 import { kimiAgent, resumeWords } from "./agent.js";
 import { readKimi } from "./read.js";

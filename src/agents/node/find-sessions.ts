@@ -1,14 +1,27 @@
-/** Discovery: the sessions of agents on this machine. */
+/**
+ * The sessions of agents on this machine: found, their files for an import, and the import of lines appended
+ * later.
+ */
 
-import { readFile, realpath } from "node:fs/promises";
+import { constants } from "node:fs";
+import { type FileHandle, lstat, open, readdir, readFile, realpath } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
 import { integerOption } from "../../core/arguments.js";
+import { SessileError } from "../../core/errors/index.js";
 import { directoryTest } from "../../core/ids.js";
-import { textTitle } from "../shared/describe.js";
+import type { Session, SessionStore } from "../../session/index.js";
+import { folderByPath, textTitle } from "../shared/records.js";
 import { agentRow, agents as table } from "../table.js";
-import type { AgentDescription, AgentRow, ForeignFormatName } from "../types.js";
-import { type Candidate, homeCandidate, homeOfFile, placeFiles, readWindows } from "./walk.js";
+import type {
+  AgentDescription,
+  AgentPlace,
+  AgentRow,
+  AgentWindows,
+  ForeignFile,
+  ForeignFormatName,
+  ImportedSession,
+} from "../types.js";
 
 /** A session that was found. Its texts are another program's, and untrusted. */
 export interface FoundSession {
@@ -99,6 +112,7 @@ function rowHome({ home }: Row): string | undefined {
 }
 
 type Row = AgentRow<ForeignFormatName>;
+
 type Pair = readonly [Candidate, AgentDescription];
 
 async function rowSessions(row: Row, home: string, since: number): Promise<readonly FoundSession[]> {
@@ -246,4 +260,237 @@ export async function scatteredSession(
   for await (const found of findSessions({ agents: [format], homes: { [format]: home } }))
     if (join(home, ...(found.paths[0] ?? "").split("/")) === path) return found;
   return undefined;
+}
+
+// The files of a found session, for an import, and the incremental import of lines appended later.
+
+/**
+ * The files of a session for `importSession`, those of its subagents included. Their bytes are read when the
+ * import asks for them. A file that is gone is left out. A file in the session's own folder that its agent's row
+ * does not name is `unclaimed`: an import has a finding for it.
+ *
+ * @throws SessileError SESSION_NOT_FOUND if the session's own file is gone
+ * @example
+ * ```ts
+ * for await (const found of findSessions({ agents: ["codex"] })) {
+ *   const imported = await importSession(await sessionFiles(found), { from: codex, blobs });
+ *   await sessions.adopt(imported, { existing: "append" });
+ * }
+ * ```
+ */
+export async function sessionFiles(found: FoundSession): Promise<readonly ForeignFile[]> {
+  const { home, paths, id } = found;
+  // A path from elsewhere could name a file out of the home.
+  const own = paths.filter((path) => !path.split("/").includes("..") && !path.startsWith("/"));
+  const named = await Promise.all(own.map((path) => homeCandidate(home, join(home, ...path.split("/")))));
+  const [main] = named;
+  if (main === undefined)
+    throw new SessileError("SESSION_NOT_FOUND", `${paths[0]}: the file is gone`, { details: { id } });
+  const { claimed, others } = await moreFiles(found, main);
+  // The session's own file comes first.
+  const all = [...named.filter((file) => file !== undefined), ...claimed];
+  const files = new Map(all.map((file): [string, ForeignFile] => [file.path, foreign(file)]));
+  for (const file of others)
+    if (!files.has(file.path)) files.set(file.path, { ...foreign(file), unclaimed: true });
+  return [...files.values()];
+}
+
+function foreign(file: Candidate): ForeignFile {
+  return { path: file.path, bytes: readFileBytes(file), modified: file.modified };
+}
+
+/** Of the folder of a session's own. */
+const maxDepth = 8;
+
+/** The files beside that of the session: those that its row names, and the others in the session's own folder. */
+async function moreFiles(
+  { format, home, id, paths }: FoundSession,
+  main: Candidate,
+): Promise<{ readonly claimed: readonly Candidate[]; readonly others: readonly Candidate[] }> {
+  const row = agentRow(format);
+  const folder = row?.folder?.(main.path) ?? `${folderByPath(main.path)}/${id}`;
+  const places = row?.parts?.({ id, paths, folder }) ?? [];
+  const claimed = (await Promise.all(places.map((place) => placeFiles(home, place)))).flat();
+  const others = await placeFiles(home, { folder, depth: maxDepth, name: /^/ });
+  return { claimed: claimed.filter(({ bytes, path }) => bytes > 0 || !path.endsWith("-wal")), others };
+}
+
+/** Options of {@link followSession}. */
+export interface FollowOptions {
+  /** The store with the session. */
+  readonly sessions: SessionStore;
+  /**
+   * Calls `importSession` with the formats and options of the caller. `session` is the option of this name:
+   * the session to read, if the files hold several.
+   */
+  readonly importFiles: (
+    files: readonly ForeignFile[],
+    session: string | undefined,
+  ) => Promise<ImportedSession>;
+}
+
+/**
+ * Imports a session again, and appends the entries that the stored one lacks: a first call stores it, each
+ * further one adds what the agent wrote meanwhile. Equal records have equal ids, so that a repeat adds
+ * nothing. The caller closes the session.
+ *
+ * @throws SessileError SESSION_NOT_FOUND if the file is gone; errors of `importSession` and `adopt`
+ * @example
+ * ```ts
+ * for await (const found of findSessions({ agents: ["codex"] })) {
+ *   await followSession(found, {
+ *     sessions,
+ *     importFiles: (files) => importSession(files, { from: codex, blobs }),
+ *   });
+ * }
+ * ```
+ */
+export async function followSession(
+  found: FoundSession,
+  { sessions, importFiles }: FollowOptions,
+): Promise<Session> {
+  const files = await sessionFiles(found);
+  const isDatabase = found.paths[0]?.endsWith(".db") === true;
+  const imported = await importFiles(
+    files,
+    agentRow(found.format)?.isScattered && !isDatabase ? found.id : undefined,
+  );
+  for (const child of imported.children) {
+    const opened = await sessions.adopt(child, { existing: "append" });
+    await opened.close();
+  }
+  return await sessions.adopt(imported, { existing: "append" });
+}
+
+// Reading directories and windows of files of another program, without following a link out of its home.
+
+/** A file that may be a session. */
+interface Candidate {
+  /** Absolute. */
+  readonly file: string;
+  /** Relative to the home, with forward slashes. */
+  readonly path: string;
+  /** Milliseconds since 1970. */
+  readonly modified: number;
+  readonly bytes: number;
+}
+
+/** Of the start and of the end of a file. */
+export const windowBytes = 64 * 1024;
+
+/**
+ * The regular files of a place in a home. No symbolic link is followed: one may lead out of the home, or into a
+ * loop. Folders and files that cannot be read, or vanish meanwhile, are left out.
+ */
+async function placeFiles(home: string, place: AgentPlace): Promise<readonly Candidate[]> {
+  const { folder, depth = 0, name, parts } = place;
+  let folders: readonly string[] = [home];
+  // The id of a session, which is text of another program, may be a part.
+  const names = folder.split("/").filter((each) => each !== "");
+  if (names.some((each) => each === "." || each === ".." || each.includes("\\"))) return [];
+  for (const part of names) {
+    folders =
+      part === "*"
+        ? (await Promise.all(folders.map(readFolders))).flat()
+        : folders.map((each) => join(each, part));
+  }
+  const found = (await Promise.all(folders.map((each) => walk(home, each, { depth, name })))).flat();
+  if (parts === undefined) return found;
+  const more = await Promise.all(
+    found.flatMap(({ path }) => parts(path)).map((each) => placeFiles(home, each)),
+  );
+  return [...found, ...more.flat()];
+}
+
+/** The home that a file of a place is in; undefined for a file elsewhere. */
+function homeOfFile(path: string, { folder, depth = 0, name }: AgentPlace): string | undefined {
+  const names = path.split(/[/\\]/);
+  const wanted = folder.split("/").filter((each) => each !== "");
+  if (!name.test(names.at(-1) ?? "")) return undefined;
+  for (let level = 0; level <= depth; level++) {
+    const end = names.length - 1 - level;
+    const start = end - wanted.length;
+    if (start > 0 && wanted.every((each, at) => each === "*" || each === names[start + at]))
+      return path.slice(0, names.slice(0, start).join("/").length) || "/";
+  }
+  return undefined;
+}
+
+async function walk(
+  home: string,
+  folder: string,
+  { depth, name }: { readonly depth: number; readonly name: RegExp },
+): Promise<readonly Candidate[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const found = await Promise.all(
+    entries.map(async (entry): Promise<readonly Candidate[]> => {
+      const file = join(folder, entry.name);
+      if (entry.isDirectory()) return depth > 0 ? await walk(home, file, { depth: depth - 1, name }) : [];
+      if (!entry.isFile() || !name.test(entry.name)) return [];
+      const candidate = await homeCandidate(home, file);
+      return candidate === undefined ? [] : [candidate];
+    }),
+  );
+  return found.flat();
+}
+
+/** A regular file with its size and time; undefined for anything else. */
+async function homeCandidate(home: string, file: string): Promise<Candidate | undefined> {
+  const stat = await lstat(file).catch(() => undefined);
+  if (stat?.isFile() !== true) return undefined;
+  const path = relative(home, file).split(sep).join("/");
+  return { file, path, modified: Math.trunc(stat.mtimeMs), bytes: stat.size };
+}
+
+/** The folders in a folder, without symbolic links. */
+async function readFolders(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
+}
+
+/** The first and last bytes of a file; undefined if it cannot be read. */
+export async function readWindows({ file, bytes }: Candidate): Promise<AgentWindows | undefined> {
+  const handle = await openFile(file).catch(() => undefined);
+  if (handle === undefined) return undefined;
+  try {
+    const head = await readAt(handle, 0, Math.min(bytes, windowBytes));
+    if (bytes <= windowBytes) return { head, tail: head };
+    return { head, tail: await readAt(handle, bytes - windowBytes, windowBytes) };
+  } catch {
+    return undefined;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The bytes of a file, as they are read; at most those that it had when it was found. */
+async function* readFileBytes({ file, bytes }: Candidate): AsyncGenerator<Uint8Array, void, undefined> {
+  const handle = await openFile(file);
+  try {
+    for (let at = 0; at < bytes; ) {
+      const part = await readAt(handle, at, Math.min(1024 * 1024, bytes - at));
+      if (part.length === 0) return;
+      yield part;
+      at += part.length;
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A name that became a link meanwhile is not followed, and one that became a pipe does not block. */
+async function openFile(file: string): Promise<FileHandle> {
+  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
+  return await open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+}
+
+async function readAt(handle: FileHandle, position: number, length: number): Promise<Uint8Array> {
+  const buffer = new Uint8Array(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return buffer.subarray(0, filled);
 }

@@ -1,5 +1,11 @@
 /**
  * Discovery: the sessions of other agents on this machine.
  */
-export { type FindOptions, type FoundSession, findSessions } from "./find-sessions.js";
-export { type FollowOptions, followSession, sessionFiles } from "./session-files.js";
+export {
+  type FindOptions,
+  type FollowOptions,
+  type FoundSession,
+  findSessions,
+  followSession,
+  sessionFiles,
+} from "./find-sessions.js";

@@ -1,7 +1,6 @@
 /** The row of opencode: its home with folders or a database, its sessions at a glance, the words that resume one. */
 
-import { parseCutJson } from "../shared/cut-json.js";
-import { nameByPath, readVersion } from "../shared/describe.js";
+import { nameByPath, parseCutJson, readVersion } from "../shared/records.js";
 import { readMilliseconds, readObject, readText } from "../shared/values.js";
 import type { AgentDatabaseRow, AgentPlace, AgentRow } from "../types.js";
 

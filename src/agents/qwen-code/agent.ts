@@ -8,7 +8,7 @@ import {
   readVersion,
   recordFirst,
   textIn,
-} from "../shared/describe.js";
+} from "../shared/records.js";
 import { readMilliseconds, readObject, readText } from "../shared/values.js";
 import type { AgentRow } from "../types.js";
 

@@ -8,11 +8,16 @@ import type { AssistantMessage } from "../../content/index.js";
 import { collectBytes, encodeUtf8 } from "../../core/bytes.js";
 import { blockPart, geminiRules, resultParts } from "../shared/gemini-parts.js";
 import { textUuid, toFileName } from "../shared/ids.js";
-import { appended, encodeRecords } from "../shared/lines.js";
-import { sourceAgain } from "../shared/read-again.js";
+import { appended, encodeRecords, sourceAgain } from "../shared/records.js";
 import { type ForeignObject, readObject, readText, timeIso } from "../shared/values.js";
-import { describedReply, writeBlocks } from "../shared/write-blocks.js";
-import { addedSteps, type WriteResult, type WriteStep, writeSteps } from "../shared/write-steps.js";
+import {
+  addedSteps,
+  describedReply,
+  type WriteResult,
+  type WriteStep,
+  writeBlocks,
+  writeSteps,
+} from "../shared/write-steps.js";
 import type { AppendSource, ForeignFormat, WriteSource, WrittenSession } from "../types.js";
 import { qwenAgent, resumeWords, subagentFolder } from "./agent.js";
 import { acknowledgement, readQwen } from "./read.js";

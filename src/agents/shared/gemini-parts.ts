@@ -15,8 +15,7 @@ import { blockTexts, plainContent } from "../../content/internal.js";
 import type { DraftEntry } from "../types.js";
 import { textDigest } from "./ids.js";
 import { type ForeignObject, readCount, readObject, readText, toArray, unknownBlocks } from "./values.js";
-import type { WriteBlock } from "./write-blocks.js";
-import type { WriteRules } from "./write-steps.js";
+import type { WriteBlock, WriteRules } from "./write-steps.js";
 
 /** A part of the Gemini API: an object with one of `text`, `inlineData`, `functionCall` and others. */
 export type Part = ForeignObject;

@@ -5,7 +5,9 @@
 
 import {
   type AssistantMessage,
+  blockResource,
   type CustomMessage,
+  describeResource,
   type ImageBlock,
   type Message,
   type TextBlock,
@@ -13,6 +15,8 @@ import {
   type ToolResultMessage,
   toolPairs,
 } from "../../content/index.js";
+import { describeImage, shownBlocks, withMedia } from "../../content/internal.js";
+import { encodeBase64 } from "../../core/base64.js";
 import {
   bashText,
   branchSummaryText,
@@ -21,9 +25,8 @@ import {
   interruptedText,
   namePrefix,
 } from "../../providers/internal.js";
-import type { SessionEntry } from "../../session/index.js";
+import type { EntryType, SessionEntry } from "../../session/index.js";
 import type { AppendSource, WriteSource } from "../types.js";
-import { type CompactionEntry, KeptEntries } from "./kept-entries.js";
 
 /** Ids and names that an agent accepts in its files. */
 export interface WriteRules {
@@ -125,6 +128,7 @@ export async function* addedSteps(
 }
 
 type MessageEntry = SessionEntry & { readonly type: "message" };
+
 /** The results of a reply, in the order of its calls; undefined for an open call. */
 type StoredResults = (MessageEntry | undefined)[];
 
@@ -385,3 +389,186 @@ function entryTime({ timestamp }: SessionEntry): number {
   const time = Date.parse(timestamp);
   return Number.isNaN(time) ? 0 : time;
 }
+
+// The entries that the compactions of a path keep. Agents repeat them after each summary, so that
+// compactions that keep everything would make a file grow with the square of their number.
+
+type CompactionEntry = SessionEntry & { readonly type: "compaction" };
+
+/** Entries that are repeated for all compactions together, for each entry of the path. */
+const copiesPerEntry = 2;
+
+/** Short paths are written whole. */
+const minCopies = 1024;
+
+/** The entries that each compaction of a path keeps. */
+class KeptEntries {
+  readonly #path: readonly SessionEntry[];
+  /** The indexes of entries on the path. */
+  readonly #indexes: ReadonlyMap<string, number>;
+  /** The compactions whose kept entries are written: the last ones, as many as the bound allows. */
+  readonly #written = new Set<number>();
+  /** Earlier compactions that are written without them. No context shows it any more. */
+  readonly left: readonly SessionEntry[];
+
+  constructor(path: readonly SessionEntry[]) {
+    this.#path = path;
+    this.#indexes = new Map(path.map(({ id }, at) => [id, at]));
+    const left: SessionEntry[] = [];
+    let budget = Math.max(minCopies, copiesPerEntry * path.length);
+    for (let at = path.length - 1; at >= 0; at--) {
+      const entry = path[at] as SessionEntry;
+      if (entry.type !== "compaction") continue;
+      const count = at - this.#keptStart(entry, at) + (entry.retain?.length ?? 0);
+      if (this.#written.size > 0 && count > budget) left.push(entry);
+      else this.#written.add(at);
+      budget -= count;
+    }
+    this.left = left.reverse();
+  }
+
+  /** The entries that a compaction keeps: those it retains, then those of its range. */
+  of(at: number): readonly SessionEntry[] {
+    if (!this.#written.has(at)) return [];
+    const entry = this.#path[at] as CompactionEntry;
+    const retained = new Set<SessionEntry>();
+    for (const id of entry.retain ?? []) {
+      const index = this.#indexes.get(id);
+      if (index !== undefined && index < at) retained.add(this.#path[index] as SessionEntry);
+    }
+    const range = this.#path.slice(this.#keptStart(entry, at), at);
+    return [...retained, ...range.filter((each) => !retained.has(each))];
+  }
+
+  /** Where the range of a compaction begins; its own place if it has none. */
+  #keptStart({ firstKeptEntryId }: CompactionEntry, at: number): number {
+    return Math.min(at, this.#indexes.get(firstKeptEntryId) ?? at);
+  }
+}
+
+// The content of a message as a writer needs it: texts, and media with their bytes.
+
+/** A block with its bytes. */
+export type WriteBlock =
+  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "media";
+      readonly mediaType: string;
+      readonly base64: string;
+      /** The name of a file. */
+      readonly name?: string;
+    };
+
+/**
+ * Reads the media of blocks. Links, and media that are gone (`missing`) or that the format cannot hold
+ * (`described`), become their descriptors.
+ *
+ * @param accepts whether the format holds a media type
+ */
+export async function writeBlocks(
+  source: WriteSource,
+  entryId: string,
+  content: readonly (TextBlock | ImageBlock)[],
+  accepts: (mediaType: string) => boolean = (mediaType) => mediaType.startsWith("image/"),
+): Promise<readonly WriteBlock[]> {
+  const blocks: WriteBlock[] = [];
+  for (const block of content) {
+    const resource = block.type === "text" ? blockResource(block) : undefined;
+    if (block.type === "text" && (resource === undefined || resource.kind === "link")) {
+      blocks.push({ type: "text", text: block.text });
+      continue;
+    }
+    const descriptor = resource === undefined ? "[an image]" : describeResource(resource);
+    const declared = resource === undefined || resource.kind === "link" ? undefined : resource.mediaType;
+    if (declared !== undefined && !accepts(declared)) {
+      source.find({ code: "described", entryId, text: descriptor });
+      blocks.push({ type: "text", text: descriptor });
+      continue;
+    }
+    const media = await source.media(block, entryId);
+    if (media === undefined) blocks.push({ type: "text", text: descriptor });
+    else if (accepts(media.mediaType)) {
+      const name = resource?.name;
+      const base64 = encodeBase64(media.bytes);
+      const { mediaType } = media;
+      blocks.push({ type: "media", mediaType, base64, ...(name === undefined ? {} : { name }) });
+    } else {
+      source.find({ code: "described", entryId, text: descriptor });
+      blocks.push({ type: "text", text: descriptor });
+    }
+  }
+  return blocks;
+}
+
+type ReplyBlock = AssistantMessage["content"][number];
+
+/** The reply with descriptors in place of images, and of blocks with media, for which a format has no form. */
+export function describedReply(message: AssistantMessage): AssistantMessage {
+  return { ...message, content: message.content.flatMap(described) };
+}
+
+/** The reply with the bytes of the media in its provider's blocks, or descriptors if they are gone. */
+export async function filledReply(
+  source: WriteSource,
+  entryId: string,
+  message: AssistantMessage,
+): Promise<AssistantMessage> {
+  const content: ReplyBlock[] = [];
+  for (const block of message.content) {
+    if (block.type !== "opaque" || block.resources === undefined) {
+      for (const each of block.type === "image" ? described(block) : [block]) content.push(each);
+      continue;
+    }
+    const base64 = new Map<string, string>();
+    for (const resource of block.resources) {
+      const media = await source.media(resource, entryId);
+      if (media !== undefined) base64.set(resource.resourceId, encodeBase64(media.bytes));
+    }
+    const data = withMedia(block.data, (id) => base64.get(id));
+    if (data !== undefined) content.push({ type: "opaque", data });
+    else for (const each of described(block)) content.push(each);
+  }
+  return { ...message, content };
+}
+
+function described(block: ReplyBlock): readonly ReplyBlock[] {
+  if (block.type !== "opaque" && block.type !== "image") return [block];
+  const attached = block.type === "image" ? [block] : shownBlocks(block);
+  const texts = attached.map((each): TextBlock => {
+    if (each.type === "text") return { type: "text", text: each.text };
+    const size = Math.floor((each.data.length * 3) / 4);
+    return { type: "text", text: describeImage({ mediaType: each.mimeType, size }) };
+  });
+  return texts.length === 0 ? [block] : texts;
+}
+
+// The one table of how writers treat each entry type. A new type without a row does not compile.
+
+/**
+ * - `message`: an item of contexts.
+ * - `setting`: written if the format has it.
+ * - `edit`: carried out on the messages of the path.
+ * - `unmapped`: no format has a counterpart; the report counts it.
+ */
+type EntryRole = "message" | "compaction" | "setting" | "edit" | "leaf" | "custom" | "unmapped";
+
+export const entryRoles: Readonly<Record<EntryType, EntryRole>> = {
+  message: "message",
+  custom_message: "message",
+  branch_summary: "message",
+  compaction: "compaction",
+  model_change: "setting",
+  thinking_level_change: "setting",
+  session_info: "setting",
+  context_edit: "edit",
+  message_update: "edit",
+  part_update: "edit",
+  leaf: "leaf",
+  custom: "custom",
+  label: "unmapped",
+  context_pin: "unmapped",
+  resource_view: "unmapped",
+  resource_observation: "unmapped",
+  usage: "unmapped",
+  revert: "unmapped",
+};

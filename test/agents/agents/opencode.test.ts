@@ -1,7 +1,7 @@
 import { memoryBlobStore } from "sessile";
 import { opencode } from "sessile/opencode";
 import { expect } from "vitest";
-import { collectFiles } from "../../../src/agents/original.js";
+import { collectFiles } from "../../../src/agents/export.js";
 import { decodeUtf8 } from "../../../src/core/bytes.js";
 import { adopted, chatOf, comparable, png, richSession, writeSource } from "../opencode/sessions.js";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";

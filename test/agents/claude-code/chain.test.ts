@@ -1,9 +1,8 @@
 /** The lines of the conversation that a transcript ends in, after compactions and beside a team. */
 
 import { describe, expect, it } from "vitest";
-import { transcriptChain } from "../../../src/agents/claude-code/chain.js";
-import { type Line, recordLine } from "../../../src/agents/claude-code/lines.js";
-import { linkedTranscript } from "../../../src/agents/claude-code/links.js";
+import { type Line, linkedTranscript, recordLine } from "../../../src/agents/claude-code/lines.js";
+import { transcriptChain } from "../../../src/agents/claude-code/units.js";
 import { call, type Fields, line, read, reply, result, shown, text, user } from "./transcript.js";
 
 /** The uuids of the chain. */

@@ -21,7 +21,7 @@ import { importSession } from "sessile/interop";
 import { type FindOptions, type FoundSession, findSessions, followSession, sessionFiles } from "sessile/node";
 import { opencode } from "sessile/opencode";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { readWindows, windowBytes } from "../../../src/agents/node/walk.js";
+import { readWindows, windowBytes } from "../../../src/agents/node/find-sessions.js";
 
 let root: string;
 beforeEach(() => {

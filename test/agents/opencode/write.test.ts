@@ -13,7 +13,7 @@ import { openaiChat } from "sessile/openai";
 import { opencode } from "sessile/opencode";
 import { describe, expect, it } from "vitest";
 import { editedPath } from "../../../src/agents/edited-path.js";
-import { collectFiles } from "../../../src/agents/original.js";
+import { collectFiles } from "../../../src/agents/export.js";
 import { conversation, pathTo } from "../../arbitraries/conversations.js";
 import { sessionOf } from "../../arbitraries/entries.js";
 import { contextAt, hazardousSession } from "../../arbitraries/hazards.js";

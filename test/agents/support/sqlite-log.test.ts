@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { withWriteAheadLog } from "../../../src/agents/shared/sqlite-log.js";
+import { withWriteAheadLog } from "../../../src/agents/shared/sqlite.js";
 import { sqlite, withDatabase } from "./sqlite.js";
 
 interface Frame {
