@@ -154,7 +154,7 @@ export const modules = [
     6,
     "when to compact, what stays, summaries, the file ledger",
     "models (`generate` is a port), projections",
-    [subpath("compaction", 19, "53.5 kB", "summaries of long contexts, three strategies")],
+    [subpath("compaction", 20, "53.5 kB", "summaries of long contexts, four strategies")],
   ),
   module("memory", 7, "blocks of text, prompts, their tools", "models", [
     subpath("memory", 1, "51.5 kB", "facts and documents beside history"),

@@ -98,7 +98,9 @@ async function run(
     const { tokensBefore } = plan;
     throw irreducible("without-gain", contextSizes(context, options, tokensBefore), plan.tokensKept);
   }
-  const answer = await untilAborted(Promise.resolve(options.before?.(plan, context)), signal);
+  const asked = await untilAborted(Promise.resolve(options.before?.(plan, context)), signal);
+  const { summary = asked?.summary } = planned.choice;
+  const answer = summary === undefined ? asked : { ...asked, summary };
   if (answer?.cancel === true) return { status: "cancelled" };
   const allowed = await applyBoundary(context, withoutUnasked(plan, answer), options, signal);
   const made = await makeSummary(context, allowed, options, generation, answer);

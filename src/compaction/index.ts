@@ -23,6 +23,7 @@ export type {
 export { isContextOverflow } from "./overflow.js";
 export { planCompaction } from "./plan.js";
 export { prompts } from "./prompts.js";
+export { providerCompaction } from "./provider-compaction.js";
 export {
   type PruneOptions,
   type PruneThenSummarizeOptions,

@@ -76,10 +76,12 @@ export interface CompactionChoice {
    * retained leaves the context.
    */
   readonly parts: readonly SummaryPart[];
+  /** A summary that exists already: no model is asked for the parts. */
+  readonly summary?: string | undefined;
 }
 
 /**
- * Decides when to compact and what to keep. Three strategies come with this module; your own is an object
+ * Decides when to compact and what to keep. Four strategies come with this module; your own is an object
  * with these members.
  */
 export interface CompactionStrategy {

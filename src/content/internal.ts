@@ -4,6 +4,7 @@ export { blockTexts, describeImage, plainContent } from "./message.js";
 export {
   blockAttachments,
   blockResources,
+  isProviderSummary,
   type OpaqueMedium,
   opaqueMedia,
   opaqueWords,

@@ -256,6 +256,15 @@ export function opaqueWords(data: unknown): string {
   return words.join("\n");
 }
 
+/**
+ * Whether a provider's own block is a summary that its API made of all before it: a `compaction` of Anthropic or of
+ * OpenAI. One without content failed, and stands for nothing.
+ */
+export function isProviderSummary(data: unknown): data is { readonly type: "compaction" } {
+  if (!isRecord(data) || data.type !== "compaction") return false;
+  return [data.content, data.encrypted_content].some((part) => typeof part === "string" && part !== "");
+}
+
 function collect(value: unknown, words: string[], depth: number): void {
   if (depth === 0) return;
   if (Array.isArray(value)) {

@@ -1,7 +1,7 @@
 /** Converts assistant messages: reasoning, signatures and opaque blocks for their own model only. */
 
 import type { AssistantMessage, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "../content/index.js";
-import { blockResources, opaqueWords, referencesIn } from "../content/internal.js";
+import { blockResources, isProviderSummary, opaqueWords, referencesIn } from "../content/internal.js";
 import { describe, unreachable } from "../core/arguments.js";
 import { parseJson } from "../core/json.js";
 import { isRecord } from "../core/shape.js";
@@ -169,9 +169,12 @@ class AssistantReader {
     return [...this.#words(block, origin), ...attachments("textOnly")];
   }
 
-  /** The words of a block that is not sent. Its loss is reported: they are only a part of it. */
+  /**
+   * The words of a block that is not sent. Its loss is reported: they are only a part of it. A provider's summary
+   * has none for others, which get what it covers or the summary of a compaction.
+   */
   #words({ data }: OpaqueBlock, origin: Origin): readonly TextPart[] {
-    return this.#reader.text(opaqueWords(data), origin);
+    return isProviderSummary(data) ? [] : this.#reader.text(opaqueWords(data), origin);
   }
 
   #ownBlock({ data }: OpaqueBlock, origin: Origin): OpaquePart | undefined {

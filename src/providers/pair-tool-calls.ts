@@ -14,6 +14,7 @@ import type {
   PendingTurn,
   TextPart,
 } from "./request.js";
+import { ownSummaries } from "./select-messages.js";
 import type { CallIdRule, TargetRules } from "./target.js";
 
 /** Options of {@link pairTurns}. */
@@ -49,7 +50,11 @@ export function pairTurns(
         calls.push(call);
         return call;
       });
-      const turn = assistantTurn(turns, rules);
+      // The summary that a provider made comes first in its requests.
+      const turn = assistantTurn(
+        turns,
+        ownSummaries(message).length > 0 ? { ...rules, userFirst: false } : rules,
+      );
       addAll(turn.parts, parts);
       if (message.providerFields !== undefined) turn.providerFields = message.providerFields;
       if (calls.length === 0) continue;

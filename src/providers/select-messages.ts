@@ -1,6 +1,7 @@
 /** Selects the messages of a context that a target gets, and its system text. */
 
 import type { AssistantMessage, Context, ContextMessage, ToolResultMessage } from "../content/index.js";
+import { isProviderSummary } from "../content/internal.js";
 import { unreachable } from "../core/arguments.js";
 import { assistantParts, replyFields, type SelectOptions } from "./assistant-turn.js";
 import { BlockReader } from "./block-reader.js";
@@ -34,7 +35,47 @@ export function selectMessages(items: Context["items"], options: SelectOptions):
     const draft = messageDraft(message, { entryId, item }, reader, options);
     if (draft !== undefined) messages.push(draft);
   });
-  return { system: systemParts(items, reader), messages };
+  return { system: systemParts(items, reader), messages: fromOwnSummary(items, messages, options.losses) };
+}
+
+/**
+ * The messages from the target's newest summary of its own on, if a compaction records it or the API signed it: a
+ * signed one is refused at another place than the first. The provider reads nothing before any of them; without a
+ * compaction the request only grows.
+ *
+ * @see https://platform.claude.com/docs/en/build-with-claude/compaction-background and
+ *   https://openrouter.ai/docs/api_reference/responses/compaction (stored copies, 2026-11-28)
+ */
+function fromOwnSummary(
+  items: Context["items"],
+  messages: readonly PendingMessage[],
+  losses: LossList,
+): readonly PendingMessage[] {
+  const start = messages.findLastIndex((message) => ownSummaries(message).length > 0);
+  if (start <= 0) return messages;
+  const message = messages[start] as PendingMessage;
+  const isRecorded = messages.slice(0, start).some(({ item }) => items[item]?.origin === "summary");
+  const isSigned = ownSummaries(message).some((data) => "signature" in data && isFilled(data.signature));
+  if (!isRecorded && !isSigned) return messages;
+  losses.forget((item) => item < message.item);
+  for (const { item } of messages.slice(0, start)) {
+    const { entryId } = items[item] as Context["items"][number];
+    const reason = "the summary that the provider made stands for it";
+    losses.add({ entryId, item }, { code: "notRepeated", by: "policy", reason });
+  }
+  return messages.slice(start);
+}
+
+/** The summaries in a message that the target's provider made and takes back. */
+export function ownSummaries(message: PendingMessage): readonly object[] {
+  if (message.role !== "assistant") return [];
+  return message.parts.flatMap((part) =>
+    part.type === "opaque" && isProviderSummary(part.data) ? [part.data] : [],
+  );
+}
+
+function isFilled(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
 }
 
 /**

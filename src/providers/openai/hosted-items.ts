@@ -248,7 +248,8 @@ const otherTypes: ReadonlySet<string> = new Set(["reasoning", "item_reference", 
 export function isHostedItem(data: unknown, isOpenai: boolean): data is OpenaiHostedItem {
   if (!isRecord(data) || typeof data.type !== "string" || otherTypes.has(data.type)) return false;
   const { type, role, content } = data;
-  if (type === "message") return role === "assistant" && Array.isArray(content);
+  // A conversation that the API compacted has the user's messages as well.
+  if (type === "message") return (role === "assistant" || role === "user") && Array.isArray(content);
   // Tools that a program of the API added; the official client's type allows only the role `developer`.
   if (type === "additional_tools") return role === "developer";
   if (Object.hasOwn(answeredMembers, type)) return hasMembers(data, answeredMembers);

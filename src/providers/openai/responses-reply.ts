@@ -179,7 +179,10 @@ function readBlocks(item: Item, alone: boolean): Content {
     case "reasoning":
       return [{ type: "thinking", thinking: reasoningText(item), thinkingSignature: JSON.stringify(item) }];
     case "message":
-      return messageBlocks(item, alone);
+      // A compacted conversation has the user's messages too.
+      return item.role === undefined || item.role === "assistant"
+        ? messageBlocks(item, alone)
+        : [{ type: "opaque", data: item }];
     case "function_call":
       return callBlocks(item, alone, false);
     case "custom_tool_call":
