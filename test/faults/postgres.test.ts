@@ -2,9 +2,9 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { Pool } from "pg";
+import { Client, Pool } from "pg";
 import { deletePartition, type SessionStore, userMessage } from "sessile";
-import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
+import { type PostgresSessionsOptions, postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type PostgresServer, startPostgres, withoutPostgres } from "../support/postgres.js";
 import { type Cut, startPostgresProxy } from "../support/postgres-proxy.js";
@@ -96,6 +96,60 @@ describe("row 21: sessions on a PostgreSQL server", () => {
     const seen = saidBy([follower], "saw");
     expect(seen.get("shared")).toEqual(kept.get("shared"));
     expect(seen.get("many0")).toEqual(kept.get("many0"));
+  });
+
+  test("followers of 300 partitions have one connection; it is lost and opened again, and nothing is missed", async () => {
+    const db = pool();
+    const listen: PostgresSessionsOptions["listen"] = async (channel, heard, lost) => {
+      const client = new Client({ connectionString: server.url, application_name: "listener" });
+      client.on("notification", ({ payload }) => heard(payload ?? ""));
+      client.on("error", lost);
+      client.on("end", lost);
+      await client.connect();
+      await client.query(`listen ${channel}`);
+      return () => client.end();
+    };
+    const listeners = async () =>
+      (await db.query("select pid from pg_stat_activity where application_name = 'listener'")).rows;
+    const writing = postgresSessionStore({ db: pool(), notify: true });
+    const reading = postgresSessionStore({ db, listen });
+    const sessions = await Promise.all(
+      named("tenant", 300).map(async (partition) => {
+        const session = await writing.create({ cwd: "/", id: "followed", partition });
+        await session.appendMessage(userMessage("one"));
+        return session;
+      }),
+    );
+    const seen = new Map<string, string[]>();
+    const following = sessions.map(async ({ id }, at) => {
+      const reader = await reading.open(id, { partition: `tenant${at}` });
+      const stop = new AbortController();
+      const ids: string[] = [];
+      seen.set(`tenant${at}`, ids);
+      for await (const entry of reader.follow({ signal: stop.signal, pollMs: 600_000 })) {
+        ids.push(entry.id);
+        if (ids.length === 3) stop.abort();
+      }
+      await reader.close();
+    });
+    await vi.waitFor(() => expect(seen.size).toBe(300), { timeout: 60_000 });
+    await vi.waitFor(async () => expect(await listeners()).toHaveLength(1), { timeout: 60_000 });
+    const sayAll = (text: string) =>
+      Promise.all(sessions.map((session) => session.appendMessage(userMessage(text))));
+    const said = [await sayAll("two")];
+    const [first] = await listeners();
+    const saying = sayAll("three");
+    await db.query("select pg_terminate_backend($1)", [first.pid]);
+    said.push(await saying);
+    await vi.waitFor(
+      async () => expect((await listeners()).filter(({ pid }) => pid !== first.pid)).toHaveLength(1),
+      { timeout: 60_000 },
+    );
+    said.push(await sayAll("four"));
+    await Promise.all(following);
+    for (const at of sessions.keys())
+      expect(seen.get(`tenant${at}`)).toEqual(said.map((entries) => entries[at]?.id));
+    await vi.waitFor(async () => expect(await listeners()).toEqual([]), { timeout: 60_000 });
   });
 
   // @covers durability:postgres-writers

@@ -175,8 +175,14 @@ export interface SessionLog {
    * Removes nothing. Optional.
    */
   prepare?(endsOpen: boolean): Promise<void>;
-  /** Resolves when the log may have changed, or the signal aborts. Optional: without it, readers poll. */
-  changed?(signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves when the log may have changed since a position, after `pollMs` at the latest unless it has looked
+   * by itself, or when the signal aborts. Optional: without it, readers poll.
+   */
+  changed?(
+    signal: AbortSignal,
+    since: { readonly position: LogPosition | undefined; readonly pollMs: number },
+  ): Promise<void>;
   /**
    * The platform's CRC-32, unsigned as in zlib. Optional: without it, checksums are computed in JavaScript.
    */

@@ -65,8 +65,9 @@ async function readUnlessDeleted(state: SessionState): Promise<boolean> {
   }
 }
 
-/** Resolves after a poll interval, when the log reports a change, or when the signal aborts. */
+/** Resolves when the log reports a change, after a poll interval without reports, or when the signal aborts. */
 async function mayHaveChanged(state: SessionState, pollMs: number, signal: AbortSignal): Promise<void> {
-  const poll = sleep(pollMs, signal).catch(() => undefined);
-  await Promise.race([poll, ...(state.log.changed === undefined ? [] : [state.log.changed(signal)])]);
+  const { log, position } = state;
+  if (log.changed !== undefined) await log.changed(signal, { position, pollMs });
+  else await sleep(pollMs, signal).catch(() => undefined);
 }

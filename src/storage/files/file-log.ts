@@ -3,6 +3,7 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { crc32 } from "node:zlib";
+import { sleep } from "../../core/abort.js";
 import { concatBytes } from "../../core/bytes.js";
 import { SessileError } from "../../core/errors/index.js";
 import { errnoCode, type FileStat, type OpenFile, storageError } from "../../core/node/file-system.js";
@@ -330,10 +331,12 @@ export class FileLog implements SessionLog, DescriptorHolder {
     }
   }
 
-  changed(signal: AbortSignal): Promise<void> {
+  async changed(signal: AbortSignal, { pollMs }: { readonly pollMs: number }): Promise<void> {
     const { fs, path } = this.#options;
     this.#watch ??= new LogWatch(fs, path);
-    return this.#watch.changed(signal);
+    // A report may be lost.
+    const poll = sleep(pollMs, signal).catch(() => undefined);
+    await Promise.race([poll, this.#watch.changed(signal)]);
   }
 
   async close(): Promise<void> {

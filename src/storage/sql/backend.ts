@@ -5,10 +5,11 @@ import { SessileError } from "../../core/errors/index.js";
 import { isName, nameArgument } from "../../core/ids.js";
 import type { SessionBackend, StoredSession, StoredSessionQuery } from "../../session/index.js";
 import { type DatabaseSession, existsError, maxBatchBytes } from "../../session/internal.js";
+import { changeName, clientChanges } from "./changes.js";
 import type { Database } from "./database.js";
 import type { ListPlace, SqlDialect, SqlOptions, SqlRow, SqlServerTables, SqlStatement } from "./dialect.js";
 import { readBytes } from "./lines.js";
-import { type LogTables, SqlLog } from "./log.js";
+import { type LogTables, SqlLog, tellChange } from "./log.js";
 import { indexLog, searchTerms } from "./search.js";
 
 /** What a dialect gives to a backend. */
@@ -37,7 +38,9 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
     const { dialect, database, replica, search = false } = parts;
     const maxLineBytes = integerOption("maxLineBytes", options.maxLineBytes, 2 ** 26, 1024, maxBatchBytes);
     this.#replica = replica ?? database;
-    this.#tables = { dialect, database, reader: database, maxLineBytes, isIndexing: search };
+    const changes = clientChanges(database.client, dialect.name);
+    if (dialect.listen !== undefined) changes.listenBy(dialect.listen);
+    this.#tables = { dialect, database, reader: database, changes, maxLineBytes, isIndexing: search };
     if (replica !== undefined) this.primary = new SqlBackend({ dialect, database, search }, options);
     const { index } = dialect;
     if (search && index !== undefined) this.search = (query) => searchTerms(index, this.#replica, query);
@@ -95,7 +98,7 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
         },
       );
       if (isDeleted) {
-        dialect.tell?.({ partition, id });
+        tellChange(this.#tables, changeName({ partition, id }));
         return true;
       }
       // An append came first, or another delete.

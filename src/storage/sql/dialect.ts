@@ -204,6 +204,8 @@ export interface SessionStatements {
   page(key: SessionKey, query: PageQuery & { readonly from: number; readonly end: number }): SqlStatement;
   /** As page, for the rows before `end`, or before the end of the log. */
   pageBefore(key: SessionKey, query: PageQuery & { readonly end: number | undefined }): SqlStatement;
+  /** Answers with the index, as `at`, of each of these sessions that is elsewhere: moved, or gone. */
+  moved(sessions: readonly FollowedSession[]): SqlStatement;
   /** Answers with `synced`: whether a commit survives a crash of the server. */
   readonly durability?: SqlStatement;
 }
@@ -243,11 +245,19 @@ export interface IndexStatements {
   index(key: SessionKey, from: number, terms: readonly LineTerms[], end: number): readonly SqlStatement[];
 }
 
-/** Waits for changes of one session. */
-export interface ChangeWatch {
-  changed(signal: AbortSignal): Promise<void>;
-  close?(): Promise<void>;
+/** A session that a reader follows. */
+export interface FollowedSession {
+  readonly partition: string;
+  readonly id: string;
+  /** Where the reader is, as a log has it: epoch and head. */
+  readonly position: string;
 }
+
+/** Listens for names of changed sessions until the returned function is called. `lost` may be called again. */
+export type ListenForChanges = (
+  heard: (names: readonly string[]) => void,
+  lost: () => void,
+) => Promise<() => Promise<void>>;
 
 /** A database as the backend of sessions needs it, bound to the names of its tables. */
 export interface SqlDialect {
@@ -268,10 +278,10 @@ export interface SqlDialect {
     run: RunStatement,
     transaction: (statements: readonly SqlStatement[]) => Promise<unknown>,
   ): Promise<void>;
-  /** Absent if readers poll. */
-  watch?(session: DatabaseSession): ChangeWatch;
-  /** Wakes those who wait in this process. */
-  tell?(session: { readonly partition: string; readonly id: string }): void;
+  /** Absent if readers only poll. */
+  readonly listen?: ListenForChanges | undefined;
+  /** Tells other processes of a change, of the session with a name. Does not wait. */
+  readonly notify?: ((name: string) => void) | undefined;
 }
 
 /** The SQL that differs between dialects with rows by their offset. `e` is the table of rows. */
@@ -285,6 +295,7 @@ export interface RowSyntax {
   readonly now: string;
   greatest(...of: readonly string[]): string;
   least(...of: readonly string[]): string;
+  concat(...of: readonly string[]): string;
   /** Ends an insert that does nothing if the session exists. */
   readonly orNothing: string;
   /** Ends an update or a delete, so that it answers with a row. */
@@ -303,6 +314,8 @@ export interface RowSyntax {
   values(count: number): string;
   /** A JSON array as a table `wanted` with the column `value`. */
   readonly numbers: string;
+  /** A JSON array of triples of texts as a table `wanted` with the columns at (from 0), a, b and c. */
+  readonly triples: string;
   /** Whether a session is before a place in a list. */
   before(place: ListPlace): SqlStatement;
   /** Partitions from a bound on, as `name`. */

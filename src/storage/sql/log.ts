@@ -10,8 +10,9 @@ import type {
   SessionLog,
 } from "../../session/index.js";
 import { DatabaseLog, type DatabaseSession, indexedTerms } from "../../session/internal.js";
+import type { Changes, ChangeWatch } from "./changes.js";
 import type { Database } from "./database.js";
-import type { ChangeWatch, LineBatch, RunStatement, SqlDialect, SqlRow, SqlStatement } from "./dialect.js";
+import type { LineBatch, RunStatement, SqlDialect, SqlRow, SqlStatement } from "./dialect.js";
 import { isSame, lineBatch, pageBytes, placesByPage } from "./lines.js";
 import { tryIndexLog } from "./search.js";
 
@@ -21,6 +22,8 @@ export interface LogTables {
   readonly database: Database;
   /** Runs the reads: the database, or a replica that may lag. */
   readonly reader: Database;
+  /** The followed sessions of the database. */
+  readonly changes: Changes;
   readonly maxLineBytes: number;
   /** Whether appends index the words of their lines. */
   readonly isIndexing: boolean;
@@ -36,8 +39,7 @@ const leastShare = 4;
 export class SqlLog extends DatabaseLog implements SessionLog {
   readonly #tables: LogTables;
   readonly #dialect: SqlDialect;
-  readonly #watch: ChangeWatch | undefined;
-  readonly changed?: (signal: AbortSignal) => Promise<void>;
+  readonly #watch: ChangeWatch;
   #previewed: boolean;
 
   constructor(tables: LogTables, session: DatabaseSession) {
@@ -45,9 +47,15 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     this.#tables = tables;
     this.#dialect = tables.dialect;
     this.#previewed = session.previewed;
-    const watch = tables.dialect.watch?.(session);
-    this.#watch = watch;
-    if (watch !== undefined) this.changed = (signal) => watch.changed(signal);
+    const { changes, dialect, reader } = tables;
+    this.#watch = changes.watch(session, {
+      client: reader.client,
+      async moved(sessions) {
+        const { sql, params } = dialect.sql.moved(sessions);
+        const operation = { name: "poll", path: `${sessions.length} sessions` };
+        return (await reader.query(operation, sql, params)).map(({ at }) => Number(at));
+      },
+    });
   }
 
   /** The position of a session before its first append. */
@@ -200,8 +208,12 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     return isMade;
   }
 
-  async close(): Promise<void> {
-    await this.#watch?.close?.();
+  changed(...args: Parameters<ChangeWatch["changed"]>): Promise<void> {
+    return this.#watch.changed(...args);
+  }
+
+  close(): Promise<void> {
+    return this.#watch.close();
   }
 
   /** Whether there is an index of its own. Another program may have made it. */
@@ -273,7 +285,7 @@ export class SqlLog extends DatabaseLog implements SessionLog {
         throw await this.#refusal(expected);
       },
     });
-    if (done) this.#dialect.tell?.(this.session);
+    if (done) tellChange(this.#tables, this.#watch.name, this.#watch);
     return done;
   }
 
@@ -294,6 +306,12 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     const [row] = await this.#tables.database.run(sql, params);
     return this.refusal(expected, row);
   }
+}
+
+/** Wakes the readers of a session by its name: those of this process, and if the dialect notifies, of others. */
+export function tellChange({ changes, dialect }: LogTables, name: string, by?: ChangeWatch): void {
+  changes.tell(name, by);
+  dialect.notify?.(name);
 }
 
 function lineBatchPlaces({ at, lines }: LineBatch): readonly LinePlace[] {

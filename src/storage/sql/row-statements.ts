@@ -310,6 +310,12 @@ export function rowStatements(
       params: [...key, from, to],
     }),
 
+    moved: (sessions) => ({
+      sql: `select at from ${s.triples} where c <> coalesce(
+        (select ${s.concat("epoch", "':'", "head")} from ${session} where ${partition} = a and id = b), '')`,
+      params: [JSON.stringify(sessions.map(({ partition: of, id, position }) => [of, id, position]))],
+    }),
+
     ...(s.durability !== undefined && { durability: { sql: s.durability, params: [] } }),
   };
 

@@ -311,8 +311,9 @@ describe("changed", () => {
   test("resolves on a change, on an abort, and when the log is closed", async () => {
     const { disk, log, position } = await created();
     const never = new AbortController().signal;
-    const first = log.changed(never);
-    const second = log.changed(never);
+    const since = { pollMs: 60_000 };
+    const first = log.changed(never, since);
+    const second = log.changed(never, since);
     const other = logOn(disk);
     await other.append([utf8("{}\n")], position).catch(() => undefined);
     await log.close();
@@ -320,10 +321,10 @@ describe("changed", () => {
 
     const reader = logOn(disk);
     const controller = new AbortController();
-    const aborted = reader.changed(controller.signal);
+    const aborted = reader.changed(controller.signal, since);
     controller.abort();
     await aborted;
-    const waiting = reader.changed(never);
+    const waiting = reader.changed(never, since);
     await reader.close();
     await waiting;
     await other.close();

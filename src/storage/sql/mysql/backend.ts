@@ -3,7 +3,6 @@
 import { describe } from "../../../core/arguments.js";
 import type { SessionBackend } from "../../../session/index.js";
 import { SqlBackend } from "../backend.js";
-import { clientChanges } from "../changes.js";
 import type { SqlDialect, SqlServerTables } from "../dialect.js";
 import { rowStatements } from "../row-statements.js";
 import { type MysqlClient, mysqlDatabase, mysqlErrors } from "./driver.js";
@@ -44,11 +43,10 @@ export type MysqlTables = SqlServerTables;
 export function mysqlSessionBackend(options: MysqlSessionsOptions): SessionBackend & MysqlTables {
   const { db, retryMs } = options;
   const database = mysqlDatabase(db, retryMs);
-  return new SqlBackend({ dialect: mysqlDialect(db, prefixArgument(options.prefix)), database }, options);
+  return new SqlBackend({ dialect: mysqlDialect(prefixArgument(options.prefix)), database }, options);
 }
 
-function mysqlDialect(db: MysqlClient, prefix: string): SqlDialect {
-  const changes = clientChanges(db, prefix);
+function mysqlDialect(prefix: string): SqlDialect {
   return {
     name: prefix,
     errors: mysqlErrors,
@@ -61,8 +59,6 @@ function mysqlDialect(db: MysqlClient, prefix: string): SqlDialect {
     async migrate(run) {
       for (const sql of migrations(prefix)) await run({ sql, params: [] });
     },
-    watch: (session) => ({ changed: (signal) => changes.next(session, signal) }),
-    tell: (session) => changes.tell(session),
   };
 }
 

@@ -92,6 +92,7 @@ export function mysqlSyntax(prefix: string): RowSyntax {
     now,
     greatest,
     least: (...of) => `least(${of.join(", ")})`,
+    concat: (...of) => `concat(${of.join(", ")})`,
     // `insert ignore` would also ignore a value that is too long.
     orNothing: `on duplicate key update ${session}.no = ${session}.no`,
     returning,
@@ -109,6 +110,8 @@ export function mysqlSyntax(prefix: string): RowSyntax {
     values: (count) =>
       `(select cast(? as signed) as column1, cast(? as binary) as column2${" union all select cast(? as signed), cast(? as binary)".repeat(count - 1)})`,
     numbers: "json_table(?, '$[*]' columns (value bigint path '$')) as wanted",
+    triples: `(select no - 1 as at, a, b, c from json_table(?, '$[*]' columns (no for ordinality,
+      a varchar(128) path '$[0]', b varchar(128) path '$[1]', c varchar(80) path '$[2]')) as t) as wanted`,
     // MySQL uses no index for a comparison of pairs.
     before: ({ modifiedAt, id }) => ({
       sql: "modified_at <= ? and (modified_at < ? or id < ?)",

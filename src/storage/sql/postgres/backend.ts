@@ -8,9 +8,9 @@ import {
 } from "../../../session/index.js";
 import { SqlBackend } from "../backend.js";
 import type { SqlServerTables } from "../dialect.js";
-import { Channels } from "./channels.js";
 import { postgresDialect } from "./dialect.js";
 import { postgresDatabase } from "./driver.js";
+import { listenOn, notifier } from "./notifications.js";
 import { type PostgresSessionsOptions, schemaArgument } from "./options.js";
 
 /**
@@ -34,11 +34,16 @@ export type PostgresTables = SqlServerTables;
 export function postgresSessionBackend(options: PostgresSessionsOptions): SessionBackend & PostgresTables {
   const { db, read, listen, notify = false, search = false } = options;
   const schema = schemaArgument(options.schema);
-  const channels = listen && new Channels(listen, schema);
+  const database = postgresDatabase(db, options);
   return new SqlBackend(
     {
-      dialect: postgresDialect({ schema, notify, search, channels }),
-      database: postgresDatabase(db, options),
+      dialect: postgresDialect({
+        schema,
+        search,
+        listen: listen && listenOn(schema, listen),
+        notify: notify ? notifier(database, schema) : undefined,
+      }),
+      database,
       replica: read && postgresDatabase(read, options),
       search,
     },

@@ -14,6 +14,7 @@ import type { SqlRow } from "../dialect.js";
 import { readBytes } from "../lines.js";
 import { postgresSessionBackend } from "./backend.js";
 import { postgresDatabase } from "./driver.js";
+import { sqlArray } from "./lines.js";
 import { identifier, type PostgresSessionsOptions, schemaArgument } from "./options.js";
 
 /** Options of {@link postgresBlobMarks}. */
@@ -288,11 +289,6 @@ function* groups(unread: readonly Unread[]): Generator<readonly Unread[], void> 
 function* withHeader(header: Uint8Array | undefined, chunks: readonly Uint8Array[]): Generator<Uint8Array> {
   if (header !== undefined) yield* [header, lineFeed];
   yield* chunks;
-}
-
-/** Names, numbers or digits as an array in SQL. In quotes, since `null` is a name too. */
-function sqlArray(items: readonly (string | number)[]): string {
-  return `{${items.map((item) => `"${item}"`).join(",")}}`;
 }
 
 /** A reference in the table: a byte for its algorithm, and its digest; in hexadecimal digits. */

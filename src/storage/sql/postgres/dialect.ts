@@ -12,7 +12,6 @@ import type {
   SqlStatement,
   SqlValue,
 } from "../dialect.js";
-import { ChangeWaiter, type Channels, schemaChannel } from "./channels.js";
 import { postgresErrors } from "./driver.js";
 import {
   joinedTerms,
@@ -21,6 +20,7 @@ import {
   numberedRows,
   placeNumbers,
   readTime,
+  sqlArray,
   termQuery,
 } from "./lines.js";
 import { migrationTo } from "./migrations.js";
@@ -29,23 +29,17 @@ import { statementsFor } from "./statements.js";
 /** The tables of a schema. */
 export interface PostgresDialectOptions {
   readonly schema: string;
-  readonly notify: boolean;
   readonly search: boolean;
-  readonly channels: Channels | undefined;
+  readonly listen: SqlDialect["listen"];
+  readonly notify: SqlDialect["notify"];
 }
 
-export function postgresDialect({ schema, notify, search, channels }: PostgresDialectOptions): SqlDialect {
-  const texts = statementsFor(schema, notify, search);
+export function postgresDialect({ schema, search, listen, notify }: PostgresDialectOptions): SqlDialect {
+  const texts = statementsFor(schema, search);
   const statement = (sql: string, ...params: readonly SqlValue[]): SqlStatement => ({ sql, params });
-  /** A write: terms and channel are its last values. */
+  /** A write: terms are its last value. */
   const write = (sql: string, key: SessionKey, terms: string, ...params: readonly SqlValue[]) => [
-    statement(
-      sql,
-      ...key,
-      ...params,
-      ...(search ? [terms] : []),
-      ...(notify ? [schemaChannel(schema, key[0])] : []),
-    ),
+    statement(sql, ...key, ...params, ...(search ? [terms] : [])),
   ];
   const readAt = (key: SessionKey, places: readonly LinePlace[]) =>
     statement(texts.readAt, ...key, placeNumbers(places));
@@ -125,6 +119,13 @@ export function postgresDialect({ schema, notify, search, channels }: PostgresDi
       statement(texts.read, ...key, from, bytes, linesWithin(bytes), end, maxLineBytes),
     pageBefore: (key, { end = null, bytes, maxLineBytes }) =>
       statement(texts.readBackwards, ...key, end, bytes, linesWithin(bytes), maxLineBytes),
+    moved: (sessions) =>
+      statement(
+        texts.moved,
+        sqlArray(sessions.map(({ partition }) => partition)),
+        sqlArray(sessions.map(({ id }) => id)),
+        sqlArray(sessions.map(({ position }) => position)),
+      ),
     durability: statement(texts.durability),
   };
 
@@ -170,9 +171,8 @@ export function postgresDialect({ schema, notify, search, channels }: PostgresDi
     async migrate(run) {
       await run(statement(migrationTo(schema)));
     },
-    ...(channels !== undefined && {
-      watch: ({ partition, id }) => new ChangeWaiter((heard) => channels.subscribe(partition, id, heard)),
-    }),
+    listen,
+    notify,
   };
 }
 

@@ -26,6 +26,11 @@ export function placeNumbers(places: readonly Pick<LinePlace, "at">[]): string {
   return `{${places.map(({ at }) => at).join(",")}}`;
 }
 
+/** Names, numbers or digits as an array in SQL. In quotes, since `null` is a name too. */
+export function sqlArray(items: readonly (string | number)[]): string {
+  return `{${items.map((item) => `"${item}"`).join(",")}}`;
+}
+
 /** The terms of lines as one value: separated by spaces, a line each. */
 export function joinedTerms(terms: readonly LineTerms[]): string {
   return terms.map(([, text]) => text).join("\n");

@@ -31,8 +31,8 @@ export interface PostgresSessionsOptions {
    */
   readonly prepare?: boolean;
   /**
-   * Whether each append sends a notification, for `listen`. PostgreSQL commits transactions that notify one
-   * after the other, which bounds many writers. @default false
+   * Whether appends are notified, for `listen`: after their commit, those of this process since the last
+   * notification in one statement. @default false
    */
   readonly notify?: boolean;
   /**
@@ -42,11 +42,16 @@ export interface PostgresSessionsOptions {
    */
   readonly search?: boolean;
   /**
-   * Calls `heard` with the payload of each notification on a channel, over a connection of its own, and
-   * resolves to a function that ends it. With it, `follow` reads as soon as a writer with `notify` appended;
-   * a notification that is lost costs the time of a poll.
+   * Calls `heard` with the payload of each notification on a channel, over a connection of its own, and `lost`
+   * when that has ended; resolves to a function that ends it. One call serves all sessions that are followed on
+   * `db`, and another one follows a lost connection. With it, `follow` reads as soon as a writer with `notify`
+   * appended; a notification that is lost costs the time of a poll.
    */
-  readonly listen?: (channel: string, heard: (payload: string) => void) => Promise<() => Promise<void>>;
+  readonly listen?: (
+    channel: string,
+    heard: (payload: string) => void,
+    lost: () => void,
+  ) => Promise<() => Promise<void>>;
   /**
    * For how long an operation is tried again after a lost connection, a deadlock or a restart of the server,
    * in milliseconds. @default 10 s

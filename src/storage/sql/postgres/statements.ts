@@ -43,16 +43,12 @@ const insertedColumns = `partition, id, epoch, cwd, head, size, modified_at, cre
 
 /**
  * The SQL for the tables of a schema.
- * @param notify whether each change sends a notification: the channel is then the last value
  * @param search whether lines have terms: they are then the value after those that a statement names
  */
-export function statementsFor(schemaName: string, notify: boolean, search = false) {
+export function statementsFor(schemaName: string, search = false) {
   const schema = identifier(schemaName);
   const session = `${schema}.session`;
   const entry = `${schema}.entry`;
-  /** The last value, after the terms. */
-  const notifying = (values: number): string =>
-    notify ? `, pg_notify($${values + (search ? 2 : 1)}, $2)` : "";
   /** The line of a number: one probe of the index for each. A join could compare each pair of rows. */
   const lineAt = (seq: string, column = "line"): string =>
     `select e.${column} from ${entry} e where e.partition = $1 and e.id = $2 and e.seq = ${seq}`;
@@ -70,7 +66,7 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
     from ${table}, ${cutLines("$8", "$7", search ? [parameterWords(`$${values + 1}`)] : [])}`;
   /**
    * An update of the session, if its epoch and head are as expected, and the lines that follow.
-   * @param values the number of values without terms and channel
+   * @param values the number of values without terms
    */
   const change = (
     values: number,
@@ -81,7 +77,7 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
       where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint
       returning head
     ), added as (${added})
-    select head::text${notifying(values)} from moved`;
+    select head::text from moved`;
   const indexed = ifSearch("indexed = case when indexed = head then head + $5::bigint else indexed end,");
   const counted = `${indexed} size = size + $6::bigint,
       entries = entries + $9::bigint, messages = messages + $10::bigint`;
@@ -105,7 +101,7 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
           ${ifSearch(", $5::bigint")})
         on conflict do nothing returning head
       ), added as (${addLines("made", "0", 15)})
-      select head::text${notifying(15)} from made`,
+      select head::text from made`,
 
     /** partition, id, epoch, head, count, size, lengths, bytes, counts */
     append: change(10, counted),
@@ -176,7 +172,7 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
       ), removed as (
         delete from ${entry} e using moved where e.partition = $1 and e.id = $2 and e.seq < moved.base
       )
-      select (base + count)::text as head${notifying(11)} from moved`,
+      select (base + count)::text as head from moved`,
 
     /** partition, id, epoch: deletes lines from before a replacement. */
     purge: `delete from ${entry} e using ${session} s
@@ -350,6 +346,18 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
         ) as next where count < $2::integer
       )
       select partition as name from found`,
+
+    /**
+     * partitions, ids, positions: the index of each session that is elsewhere. One probe of the index for each:
+     * a join is planned for a hundred of them.
+     */
+    moved: `select at::integer - 1 as at
+      from unnest($1::text::text[], $2::text::text[], $3::text::text[])
+        with ordinality as wanted (partition, id, position, at)
+      where position is distinct from (
+        select s.epoch::text || ':' || s.head from ${session} s
+        where s.partition = wanted.partition and s.id = wanted.id
+      )`,
 
     /** The durability of a commit in a crash of the server. */
     durability: `select current_setting('synchronous_commit') <> 'off'

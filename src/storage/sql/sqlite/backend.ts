@@ -3,7 +3,6 @@
 import { describe } from "../../../core/arguments.js";
 import type { SessionBackend } from "../../../session/index.js";
 import { SqlBackend } from "../backend.js";
-import { clientChanges } from "../changes.js";
 import { Database } from "../database.js";
 import type { SqlDialect, SqlTables } from "../dialect.js";
 import { rowStatements } from "../row-statements.js";
@@ -52,7 +51,7 @@ export function sqliteSessionBackend(options: SqliteSessionsOptions): SessionBac
   const { driver, retryMs, search } = options;
   const database = sqliteDatabase(driver, retryMs);
   return new SqlBackend(
-    { dialect: sqliteDialect(driver, prefixArgument(options.prefix)), database, search },
+    { dialect: sqliteDialect(prefixArgument(options.prefix)), database, search },
     options,
   );
 }
@@ -65,8 +64,7 @@ export function sqliteDatabase(driver: SqliteDriver, retryMs: number | undefined
   return new Database(driver, driver, sqliteErrors, retryMs);
 }
 
-function sqliteDialect(driver: SqliteDriver, prefix: string): SqlDialect {
-  const changes = clientChanges(driver, prefix);
+function sqliteDialect(prefix: string): SqlDialect {
   return {
     name: prefix,
     errors: sqliteErrors,
@@ -85,7 +83,5 @@ function sqliteDialect(driver: SqliteDriver, prefix: string): SqlDialect {
       if (version >= tablesVersion) return;
       await transaction(migrationsBetween(prefix, version).map(withoutValues));
     },
-    watch: (session) => ({ changed: (signal) => changes.next(session, signal) }),
-    tell: (session) => changes.tell(session),
   };
 }

@@ -22,6 +22,7 @@ export function sqliteSyntax(prefix: string): RowSyntax {
     now,
     greatest,
     least: (...of) => `min(${of.join(", ")})`,
+    concat: (...of) => of.join(" || "),
     orNothing: "on conflict do nothing",
     returning,
     key: "key",
@@ -39,6 +40,8 @@ export function sqliteSyntax(prefix: string): RowSyntax {
     }),
     values: (count) => `(values ${Array.from({ length: count }, () => "(?, ?)").join(", ")})`,
     numbers: "json_each(?) as wanted",
+    triples: `(select key as at, json_extract(value, '$[0]') as a, json_extract(value, '$[1]') as b,
+      json_extract(value, '$[2]') as c from json_each(?)) as wanted`,
     before: ({ modifiedAt, id }) => ({ sql: "(modified_at, id) < (?, ?)", params: [modifiedAt, id] }),
     // One probe of the index for each partition.
     partitions: (from, limit) => ({
