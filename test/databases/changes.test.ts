@@ -1,4 +1,3 @@
-import { userMessage } from "sessile";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";
@@ -90,15 +89,18 @@ describe.each(engines)("followers of sessions in $name", ({ start, full }) => {
     for (const result of results) expect(result).toMatchObject({ reason: { code: "STORAGE_FAILED" } });
   });
 
-  it("miss nothing that is written between two waits", async () => {
-    const { tables, seen, end } = await followed(1, 60_000);
-    const writing = storeOf(tables.backend());
-    const session = await writing.open("s", { partition: "tenant-0", mode: "write" });
-    for (let at = 0; at < 20; at++) {
-      await session.appendMessage(userMessage(`message ${at}`));
-      if (at % 3 === 0) await new Promise((resolve) => setImmediate(resolve));
-    }
-    await until(() => expect(seen).toHaveLength(20));
-    await end();
+  it("miss nothing that is written between two waits, and end with their log", async () => {
+    const tables = await start();
+    const backend = tables.direct();
+    await write(storeOf(backend), "s", ["one"]);
+    const log = await backend.open("s", { partition: "", mode: "read" });
+    const since = { position: undefined, pollMs: 600_000 };
+    await log?.changed?.(AbortSignal.abort(), since);
+    await write(storeOf(tables.direct()), "s", ["two"]);
+    const never = new AbortController().signal;
+    await log?.changed?.(never, since);
+    const waiting = log?.changed?.(never, since);
+    await log?.close();
+    await waiting;
   });
 });

@@ -20,6 +20,44 @@ describe("MySQL", () => {
     await db.end();
   });
 
+  test("followers of several partitions are asked for in one statement, of those that moved one is read", async () => {
+    const { pool } = await mariaDb();
+    const { sessions } = await openMysql(pool, { prefix: "followed_" });
+    const calls: string[] = [];
+    const counting: MysqlClient = {
+      execute(sql, values) {
+        calls.push(sql);
+        return pool.execute(sql, values);
+      },
+      query: (sql) => pool.query(sql),
+    };
+    const reading = sessionStore(mysqlSessionBackend({ db: counting, prefix: "followed_" }));
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const writers = [];
+    const ended = [];
+    for (const partition of ["a", "b", "c"]) {
+      const session = await sessions.create({ cwd: "/", id: "s", partition });
+      await session.appendMessage(userMessage("one"));
+      writers.push(session);
+      const reader = await reading.open("s", { partition });
+      ended.push(
+        (async () => {
+          for await (const { type } of reader.follow({ signal: stop.signal, pollMs: 20 }))
+            seen.push(`${partition} ${type}`);
+        })(),
+      );
+    }
+    const isPoll = (sql: string) => sql.includes("as wanted");
+    await vi.waitFor(() => expect(calls.filter(isPoll).length).toBeGreaterThan(2), { timeout: 60_000 });
+    calls.length = 0;
+    await writers[1]?.appendMessage(userMessage("two"));
+    await vi.waitFor(() => expect(seen).toEqual(["b message"]), { timeout: 60_000 });
+    stop.abort();
+    await Promise.all(ended);
+    expect(calls.filter((sql) => !isPoll(sql))).toHaveLength(1);
+  });
+
   test("lines and names of every character come back in any mode of quoting", async () => {
     const { pool } = await mariaDb();
     const connection = await pool.getConnection();
