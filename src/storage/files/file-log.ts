@@ -3,8 +3,8 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import { sleep } from "../../core/abort.js";
 import { concatBytes } from "../../core/bytes.js";
+import { sleep } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import { errnoCode, type FileStat, type OpenFile, storageError } from "../../core/node/file-system.js";
 import type {

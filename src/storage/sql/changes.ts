@@ -3,8 +3,7 @@
  * neither grows with the sessions, partitions or stores of a process.
  */
 
-import { encodeUtf8 } from "../../core/bytes.js";
-import { crc32 } from "../../core/crc32.js";
+import { crc32Hex, encodeUtf8 } from "../../core/bytes.js";
 import type { SessionLog } from "../../session/index.js";
 import type { FollowedSession, ListenForChanges } from "./dialect.js";
 
