@@ -223,7 +223,5 @@ export function clientChanges(client: object, prefix: string): Changes {
 
 /** The name of a session in notifications, of 8 characters. Two that share one wake each other's readers. */
 export function changeName({ partition, id }: SessionName): string {
-  return crc32(encodeUtf8(`${partition}/${id}`))
-    .toString(16)
-    .padStart(8, "0");
+  return crc32Hex(encodeUtf8(`${partition}/${id}`));
 }
