@@ -488,7 +488,9 @@ describe("the words and the text of a command", () => {
         .replace(/offset \d+/g, "offset <at>")
         .replace(/\b[0-9a-f]{8}\b/g, "<id>")
         // Ids count by their digits.
-        .replace(/\d+ tokens estimated: \d+ of text/, "<n> tokens estimated: <n> of text");
+        .replace(/\d+ tokens estimated: \d+ of text/, "<n> tokens estimated: <n> of text")
+        .replace(/about \d+ tokens/, "about <n> tokens")
+        .replace(/^ +\d+ +\d+ % {2}/gm, "<n> ");
       return [code, ...plain.split("\n").slice(0, -1)];
     };
     const stores = [".sessile", "--sessions", ".sessile/sessions"];
@@ -550,11 +552,8 @@ describe("the words and the text of a command", () => {
       "Cached part of the prompt by turn",
       "1: 90 %",
       "",
-      "Context at the leaf: about 66 tokens",
-      "       31   47 %  user",
-      "       16   24 %  result of read",
-      "       10   15 %  call of read",
-      "        9   14 %  assistant",
+      "Context at the leaf: about <n> tokens",
+      ...["<n> user", "<n> result of read", "<n> call of read", "<n> assistant"],
     ]);
     const [user, reply, result, side, failed, leaf] = [
       ...[
