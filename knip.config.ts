@@ -37,7 +37,11 @@ const config: KnipConfig = {
       entry: ["frameworks/*.{ts,mjs}"],
       project: ["frameworks/*.{ts,mjs}"],
       // An optional dependency of @openai/agents-core, which it loads.
-      ignoreDependencies: ["@modelcontextprotocol/client"],
+      ignoreDependencies: [
+        "@modelcontextprotocol/client",
+        // Started by its path.
+        "azurite",
+      ],
     },
     bench: {
       entry: ["*.ts", "peers/**/*.test.ts", "peers/*.mjs", "tasks/*.mjs"],

@@ -76,6 +76,7 @@ export const modules = [
   module("storage/objects", 6, "blobs as objects", "signing", [
     subpath("s3", 2, "23.5 kB", "blobs on S3 and its like", "storage/objects/s3/index"),
     subpath("r2", 1, "13 kB", "blobs in an R2 bucket", "storage/objects/r2/index"),
+    subpath("azure", 1, "12.5 kB", "blobs in Azure Blob Storage", "storage/objects/azure/index"),
   ]),
   module(
     "attachments",
@@ -140,14 +141,13 @@ export const modules = [
     ],
   ),
   module("agents", 7, "other agents' sessions; redaction", "their homes; each other's formats", [
-    subpath("interop", 6, "85 kB", "other agents' sessions, in and out; redaction", "agents/index"),
+    subpath("interop", 7, "108 kB", "other agents' sessions, in and out; ATIF; redaction", "agents/index"),
     subpath("claude-code", 1, "33 kB", "Claude Code's", "agents/claude-code/index"),
     subpath("codex", 2, "40.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
     subpath("gemini-cli", 1, "26.5 kB", "Gemini CLI's", "agents/gemini-cli/index"),
     subpath("opencode", 1, "24 kB", "opencode's", "agents/opencode/index"),
     subpath("kimi-code", 1, "21.5 kB", "Kimi Code's", "agents/kimi-code/index"),
     subpath("qwen-code", 1, "23 kB", "Qwen Code's", "agents/qwen-code/index"),
-    subpath("atif", 1, "85 kB", "ATIF, out", "agents/atif/index"),
   ]),
   module(
     "compaction",

@@ -4,6 +4,13 @@
  * @module interop
  */
 
+export {
+  type AtifContent,
+  type AtifExport,
+  type AtifOptions,
+  type AtifTrajectory,
+  toAtif,
+} from "./atif.js";
 export { exportSession } from "./export.js";
 export { importSession } from "./import.js";
 export {

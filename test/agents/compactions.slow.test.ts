@@ -1,9 +1,8 @@
 import type { SessionEntry } from "sessile";
-import { toAtif } from "sessile/atif";
 import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
-import { exportSession, type ForeignFormat } from "sessile/interop";
+import { exportSession, type ForeignFormat, toAtif } from "sessile/interop";
 import { opencode } from "sessile/opencode";
 import { expect, test } from "vitest";
 import { plainHeader } from "../arbitraries/entries.js";

@@ -13,11 +13,10 @@ import {
   type SessionEntry,
   userMessage,
 } from "sessile";
-import { toAtif } from "sessile/atif";
 import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
-import { type ExportableSession, exportSession, importSession } from "sessile/interop";
+import { type ExportableSession, exportSession, importSession, toAtif } from "sessile/interop";
 import { kimiCode } from "sessile/kimi-code";
 import { fileSessionStore } from "sessile/node";
 import { opencode } from "sessile/opencode";

@@ -32,6 +32,7 @@ const given: Readonly<Record<string, string>> = {
   bytes: "Uint8Array",
   body: "Uint8Array",
   aws: 'import("aws4fetch").AwsClient',
+  container: 'import("sessile/azure").AzureContainer',
   ctx: '{ readonly storage: import("sessile/sqlite").DurableObjectSql }',
   database: 'import("sessile/sqlite").SqliteDatabase',
   env: '{ readonly BLOBS: import("sessile/r2").R2BucketBinding }',

@@ -11,11 +11,10 @@ import {
 } from "sessile";
 import { acpReplay } from "sessile/acp";
 import { toUIMessages } from "sessile/ai-sdk";
-import { toAtif } from "sessile/atif";
 import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
-import { exportSession } from "sessile/interop";
+import { exportSession, toAtif } from "sessile/interop";
 import { opencode } from "sessile/opencode";
 import { describe, expect, test } from "vitest";
 import { serializeItems } from "../../src/compaction/serialize.js";

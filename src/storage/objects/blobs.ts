@@ -27,6 +27,7 @@ import {
   type ObjectHead,
   type ObjectStat,
   type ObjectUpload,
+  type SeenObject,
 } from "./driver.js";
 import { BucketKeys, prefixArgument } from "./keys.js";
 
@@ -137,7 +138,7 @@ export class ObjectBlobs implements BlobBackend {
   }
 
   /** Makes a staged object a blob. An existing one is replaced: that costs no more than a touch. */
-  publish(ref: BlobRef, staged: Omit<ObjectStat, "modifiedAt">): Promise<BlobStat> {
+  publish(ref: BlobRef, staged: SeenObject): Promise<BlobStat> {
     const key = this.#keys.blob(ref);
     return this.#guard("put into", key, async () => {
       for (let round = 0; round < maxRounds; round++) {
@@ -186,7 +187,13 @@ export class ObjectBlobs implements BlobBackend {
   /** The store's time at the earliest, so that no lease ends too soon. */
   now(): Promise<number> {
     const key = this.#keys.staging();
-    return this.#guard("look into", key, () => this.#driver.now(key));
+    const driver = this.#driver;
+    return this.#guard("look into", key, async () => {
+      if (driver.now !== undefined) return driver.now(key);
+      const { modifiedAt } = await driver.put(key, new Uint8Array(), undefined);
+      await driver.delete(key);
+      return modifiedAt;
+    });
   }
 
   partition(name: string): ObjectBlobs {
@@ -332,7 +339,7 @@ export class ObjectBlobs implements BlobBackend {
   }
 
   /** The facts of a copy; undefined if there is none. */
-  async #copied(from: Omit<ObjectStat, "modifiedAt">, to: string): Promise<ObjectStat | undefined> {
+  async #copied(from: SeenObject, to: string): Promise<ObjectStat | undefined> {
     const copied = await this.#driver.copy(from, to);
     return copied === true ? this.#driver.head(to) : copied || undefined;
   }
@@ -420,7 +427,9 @@ async function* resumed(
           place.cause = error;
         });
         if (next === undefined || next.done === true) break;
-        const chunk = next.value.subarray(0, end - place.at);
+        // A Buffer of Node becomes a plain array.
+        const { buffer, byteOffset, byteLength } = next.value;
+        const chunk = new Uint8Array(buffer, byteOffset, Math.min(byteLength, end - place.at));
         place.at += chunk.length;
         if (chunk.length > 0) yield chunk;
       }
@@ -452,7 +461,7 @@ class PartWriter {
   #size = 0;
   #upload: ObjectUpload | undefined;
   /** The parts that were sent, in order. */
-  readonly #parts: Promise<void>[] = [];
+  readonly #parts: Promise<unknown>[] = [];
   #isComplete = false;
 
   constructor(driver: ObjectDriver, key: string, { size = 0 }: BlobHints) {
@@ -482,7 +491,7 @@ class PartWriter {
   }
 
   /** Makes the staged object of all parts. */
-  async complete(): Promise<Omit<ObjectStat, "modifiedAt">> {
+  async complete(): Promise<SeenObject> {
     await this.#sendPart();
     await Promise.all(this.#parts);
     const staged = await (this.#upload as ObjectUpload).complete(this.#parts.length, this.#size);

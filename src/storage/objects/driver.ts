@@ -3,12 +3,16 @@
  * the trash, quarantine, resumed reads and streams are in `blobs.ts`, once for all drivers.
  */
 
-/** Facts about an object, as a list has them. */
-export interface ObjectStat {
+/** An object as it was seen. */
+export interface SeenObject {
   readonly key: string;
   readonly size: number;
-  /** Names the content: another one if other bytes are written. */
+  /** Another one if other bytes are written. */
   readonly etag: string;
+}
+
+/** Facts about an object, as a list has them. */
+export interface ObjectStat extends SeenObject {
   /**
    * The time of the last write, in milliseconds since 1970 by the clock of the store. In whole seconds, rounded
    * down, if any call of the store gives no more.
@@ -22,6 +26,12 @@ export interface ObjectHead extends ObjectStat {
   readonly version: string;
 }
 
+/** The bytes to read: of more than `length`, the caller drops the rest. */
+export interface ObjectRange {
+  readonly offset: number;
+  readonly length?: number;
+}
+
 /** An object that is being read. */
 export interface ObjectBody {
   /** The bytes of the whole object. */
@@ -31,12 +41,17 @@ export interface ObjectBody {
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
+export interface CopyOptions {
+  /** An object at the target stays, if the store can compare. @default false */
+  readonly ifAbsent?: boolean;
+}
+
 /** An upload by parts, of which nothing shows under its key until it is complete. */
 export interface ObjectUpload {
   /** Sends a part: numbers from 1. All but the last have the same size. Two may be on their way. */
-  part(number: number, bytes: Uint8Array): Promise<void>;
+  part(number: number, bytes: Uint8Array): Promise<unknown>;
   /** Makes the object of parts 1 to `count`, of so many bytes. Succeeds if an earlier attempt did. */
-  complete(count: number, size: number): Promise<Omit<ObjectStat, "modifiedAt">>;
+  complete(count: number, size: number): Promise<SeenObject>;
   /** Drops the parts. */
   abort(): Promise<void>;
 }
@@ -58,15 +73,8 @@ export interface ObjectDriver {
 
   /** The facts of an object, or undefined. An absent bucket is a failure. */
   head(key: string): Promise<ObjectHead | undefined>;
-  /**
-   * Opens an object from a byte on; `length` is asked for, and more may come. Undefined if there is none, or with
-   * `etag` another one.
-   */
-  read(
-    key: string,
-    range: { readonly offset: number; readonly length?: number },
-    etag?: string,
-  ): Promise<ObjectBody | undefined>;
+  /** Opens an object from a byte on. Undefined if there is none, or with `etag` another one. */
+  read(key: string, range: ObjectRange, etag?: string): Promise<ObjectBody | undefined>;
   /**
    * Stores bytes under a key, and renews the time of an object that has them. Need not send them if the store can
    * compare.
@@ -75,15 +83,10 @@ export interface ObjectDriver {
   put(key: string, bytes: Uint8Array, sha256: string | undefined): Promise<ObjectStat>;
   /**
    * Copies an object as it was seen within the store. Onto itself it only renews the time.
-   * @param options.ifAbsent an object at the target stays, if the store can compare
    * @returns the facts of the copy, or true if the store does not tell them; false if the source is gone or
    *   another one, or the target stayed
    */
-  copy(
-    from: Omit<ObjectStat, "modifiedAt">,
-    to: string,
-    options?: { readonly ifAbsent?: boolean },
-  ): Promise<ObjectStat | boolean>;
+  copy(from: SeenObject, to: string, options?: CopyOptions): Promise<ObjectStat | boolean>;
   /**
    * Deletes an object; an absent one is no failure.
    * @param etag that of the object that was seen: another one stays, if the store compares
@@ -103,10 +106,11 @@ export interface ObjectDriver {
     options: { readonly dryRun: boolean },
   ): Promise<{ readonly count: number; readonly bytes: number }>;
   /**
-   * The time of the store, in milliseconds since 1970, at the earliest that it can be.
-   * @param key one that the driver may write and delete
+   * The time of the store, in milliseconds since 1970, at the earliest that it can be. Absent if only a write tells
+   * it: an empty object is written and deleted then.
+   * @param key one that lists may have as their prefix
    */
-  now(key: string): Promise<number>;
+  now?(key: string): Promise<number>;
 }
 
 /** A failure of a store that another attempt did not mend. */
@@ -138,3 +142,6 @@ export async function* streamChunks(
     if (!isDone) reader.cancel().catch(() => undefined);
   }
 }
+
+/** The body of an empty object. */
+export async function* noChunks(): AsyncGenerator<Uint8Array, void, undefined> {}

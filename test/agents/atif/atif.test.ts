@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { buildSessionContext, memoryBlobStore, memorySessionStore, messageText, parseSession } from "sessile";
-import { type AtifContent, type AtifTrajectory, toAtif } from "sessile/atif";
 import { ingest } from "sessile/attachments";
 import { usageCost } from "sessile/cost";
 import type { ExportableSession } from "sessile/interop";
+import { type AtifContent, type AtifTrajectory, toAtif } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { rounds } from "../../support/rounds.js";
 import {

@@ -1,6 +1,5 @@
-import { toAtif } from "sessile/atif";
 import { gemini } from "sessile/gemini-cli";
-import { importSession } from "sessile/interop";
+import { importSession, toAtif } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { exponentOfAsync, growing, maxExponent } from "../../support/growth.js";
 import { call, chatPath, header, lines, reply, response, user } from "./chat-log.js";

@@ -4,13 +4,12 @@ import type { BlobBackend } from "../../../blobs/index.js";
 import { describe } from "../../../core/arguments.js";
 import { retry } from "../../../core/concurrency.js";
 import { changing, objectBlobBackend } from "../blobs.js";
+import type { CopyOptions, ObjectBody, ObjectDriver, ObjectHead, ObjectRange } from "../driver.js";
 import {
-  type ObjectBody,
-  type ObjectDriver,
   ObjectFailure,
-  type ObjectHead,
   type ObjectStat,
   type ObjectUpload,
+  type SeenObject,
   streamChunks,
 } from "../driver.js";
 
@@ -129,11 +128,7 @@ class R2Driver implements ObjectDriver {
     return head === null ? undefined : headOf(head);
   }
 
-  async read(
-    key: string,
-    range: { readonly offset: number; readonly length?: number },
-    etag?: string,
-  ): Promise<ObjectBody | undefined> {
+  async read(key: string, range: ObjectRange, etag?: string): Promise<ObjectBody | undefined> {
     const options = { range, ...(etag !== undefined && { onlyIf: { etagMatches: etag } }) };
     const found = await call(() =>
       this.#bucket.get(key, options).catch(async (error: unknown): Promise<R2Body | null> => {
@@ -157,14 +152,11 @@ class R2Driver implements ObjectDriver {
   }
 
   /** Streamed through the worker, since a binding has no copy of its own. */
-  async copy(
-    { key, etag }: Omit<ObjectStat, "modifiedAt">,
-    to: string,
-    { ifAbsent = false }: { readonly ifAbsent?: boolean } = {},
-  ): Promise<ObjectStat | false> {
+  async copy(from: SeenObject, to: string, options: CopyOptions = {}): Promise<ObjectStat | false> {
+    const { key, etag } = from;
     // A copy onto itself must not bring a replaced object back.
     const ownEtag = key === to ? { onlyIf: { etagMatches: etag } } : {};
-    const condition = ifAbsent ? { onlyIf: { etagDoesNotMatch: "*" } } : ownEtag;
+    const condition = options.ifAbsent ? { onlyIf: { etagDoesNotMatch: "*" } } : ownEtag;
     return call(async () => {
       const source = await this.#bucket.get(key, { onlyIf: { etagMatches: etag } });
       if (!source?.body) return false;
@@ -210,14 +202,6 @@ class R2Driver implements ObjectDriver {
         }),
       abort: () => upload.abort(),
     };
-  }
-
-  /** A worker's clock need not be that of R2. */
-  async now(key: string): Promise<number> {
-    const stat = await call(() => this.#bucket.put(key, new Uint8Array()));
-    await this.delete(key);
-    if (stat === null) throw changing();
-    return stat.uploaded.getTime();
   }
 }
 

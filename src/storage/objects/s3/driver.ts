@@ -4,7 +4,14 @@ import type { BlobBackend, BlobStore, BlobStoreOptions } from "../../../blobs/in
 import { blobStore } from "../../../blobs/index.js";
 import { describe, integerOption } from "../../../core/arguments.js";
 import { changing, maxRounds, objectBlobBackend } from "../blobs.js";
-import type { ObjectBody, ObjectDriver, ObjectHead, ObjectStat, ObjectUpload } from "../driver.js";
+import type { ObjectStat, ObjectUpload, SeenObject } from "../driver.js";
+import {
+  noChunks,
+  type ObjectBody,
+  type ObjectDriver,
+  type ObjectHead,
+  type ObjectRange,
+} from "../driver.js";
 import { bucketAddress, encodeKey } from "./address.js";
 import {
   BrokenReply,
@@ -135,11 +142,7 @@ export class S3Driver implements ObjectDriver {
     return head && headOf(head);
   }
 
-  read(
-    key: string,
-    { offset, length }: { readonly offset: number; readonly length?: number },
-    etag?: string,
-  ): Promise<ObjectBody | undefined> {
+  read(key: string, { offset, length }: ObjectRange, etag?: string): Promise<ObjectBody | undefined> {
     const range = `bytes=${offset}-${length === undefined ? "" : offset + length - 1}`;
     const headers = { range, ...(etag !== undefined && { "if-match": etag }) };
     const request = { operation: "read from", method: "GET", target: `/${encodeKey(key)}`, headers } as const;
@@ -185,7 +188,7 @@ export class S3Driver implements ObjectDriver {
   }
 
   /** With another `x-amz-meta-touched`: S3 copies nothing onto itself otherwise. */
-  copy(from: Omit<ObjectStat, "modifiedAt">, to: string): Promise<boolean> {
+  copy(from: SeenObject, to: string): Promise<boolean> {
     return this.#uploads.copy(from, to, this.#objects.client.clock.stamp());
   }
 
@@ -280,5 +283,3 @@ function objectSize({ status, headers }: Response, offset: number): number | und
   const length = headers.get("content-length") ?? "";
   return offset === 0 && /^\d{1,15}$/.test(length) ? Number(length) : undefined;
 }
-
-async function* noChunks(): AsyncGenerator<Uint8Array, void, undefined> {}

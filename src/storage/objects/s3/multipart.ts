@@ -1,7 +1,7 @@
 /** Multipart uploads, and copies, which go by parts above 5 GB. */
 
 import { encodeUtf8 } from "../../../core/bytes.js";
-import type { ObjectStat } from "../driver.js";
+import type { SeenObject } from "../driver.js";
 import { encodeKey } from "./address.js";
 import { bodyHeaders, isChanged, readQuery, readSha256, S3Failure } from "./client.js";
 import type { HeadStat, S3Objects } from "./objects.js";
@@ -173,11 +173,7 @@ export class S3Uploads {
    *
    * @returns false if it is gone or another by now
    */
-  async copy(
-    source: Pick<ObjectStat, "key" | "size" | "etag">,
-    to: string,
-    touched: number,
-  ): Promise<boolean> {
+  async copy(source: SeenObject, to: string, touched: number): Promise<boolean> {
     const metadata = { "x-amz-meta-touched": String(touched) };
     const from = await this.#objects.copySource(source);
     try {

@@ -1,6 +1,6 @@
 /** Operations on the objects of a bucket: HEAD, PUT, copy, DELETE and lists. */
 
-import type { ObjectStat } from "../driver.js";
+import type { ObjectStat, SeenObject } from "../driver.js";
 import { encodeKey } from "./address.js";
 import {
   BrokenReply,
@@ -107,7 +107,7 @@ export class S3Objects {
   }
 
   /** The headers of a request that copies an object as it was seen. */
-  async copySource({ key, etag }: Pick<ObjectStat, "key" | "etag">): Promise<Record<string, string>> {
+  async copySource({ key, etag }: SeenObject): Promise<Record<string, string>> {
     // The bucket's own host does not always tell its name: a list does.
     this.#bucket ??= await this.prove(key);
     return {

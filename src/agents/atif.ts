@@ -1,18 +1,14 @@
-/**
- * Sessions as trajectories of ATIF, the exchange format of tools for evaluation and training.
- *
- * @module atif
- */
+/** Sessions as trajectories of ATIF, the exchange format of tools for evaluation and training. */
 
-import { type BlobStore, digest } from "../../blobs/index.js";
-import type { AssistantMessage, ImageBlock, TextBlock, ToolCall } from "../../content/index.js";
-import { blockTexts, plainContent } from "../../content/internal.js";
-import { oneOfOption } from "../../core/arguments.js";
-import { decodeBase64 } from "../../core/base64.js";
-import { type CostOptions, usageCost } from "../../providers/cost/index.js";
-import { type LoadedSession, loadSession, writeSource } from "../export.js";
-import { ReportBuilder } from "../report.js";
-import { readObject, readText, wellFormed } from "../shared/values.js";
+import { type BlobStore, digest } from "../blobs/index.js";
+import type { AssistantMessage, ImageBlock, TextBlock, ToolCall } from "../content/index.js";
+import { blockTexts, plainContent } from "../content/internal.js";
+import { oneOfOption } from "../core/arguments.js";
+import { decodeBase64 } from "../core/base64.js";
+import { type CostOptions, usageCost } from "../providers/cost/index.js";
+import { type LoadedSession, loadSession, writeSource } from "./export.js";
+import { ReportBuilder } from "./report.js";
+import { readObject, readText, wellFormed } from "./shared/values.js";
 import {
   describedReply,
   type WriteResult,
@@ -20,8 +16,8 @@ import {
   type WriteStep,
   writeBlocks,
   writeSteps,
-} from "../shared/write-steps.js";
-import type { ExportSource, InteropReport, WriteSource } from "../types.js";
+} from "./shared/write-steps.js";
+import type { ExportSource, InteropReport, WriteSource } from "./types.js";
 
 /** Options of {@link toAtif}. */
 export interface AtifOptions {
