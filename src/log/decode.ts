@@ -245,7 +245,7 @@ export interface UsualLines {
   readonly mayBeUnsafe: boolean;
   readonly crc32: (bytes: Uint8Array) => number;
   /** The text of a range of the bytes; undefined if they are not UTF-8. */
-  text(start: number, end: number): string | undefined;
+  text(bytes: Uint8Array, start: number, end: number): string | undefined;
 }
 
 /** A parsed object whose shape was not checked. */
@@ -263,7 +263,8 @@ export function parseUsualLine(
 ): Parsed | undefined {
   if (bytes[start] !== openBrace || bytes[end - 1] !== closeBrace) return undefined;
   const at = end - checksumLength;
-  const last = at > start && bytes[at] === 0x2c && bytes[at + 1] === quote ? lines.text(at, end) : undefined;
+  const last =
+    at > start && bytes[at] === 0x2c && bytes[at + 1] === quote ? lines.text(bytes, at, end) : undefined;
   let text: string | undefined;
   if (last?.startsWith(checksumKey)) {
     const before = bytes[at - 1] as number;
@@ -273,10 +274,10 @@ export function parseUsualLine(
     if (last !== `${checksumKey}${hex8(checksum)}"}`) return undefined;
     // A brace in its place for as long as the text is made: joining one to the text copies it twice.
     bytes[at] = closeBrace;
-    text = lines.text(start, at + 1);
+    text = lines.text(bytes, start, at + 1);
     bytes[at] = 0x2c;
   } else {
-    text = lines.text(start, end);
+    text = lines.text(bytes, start, end);
   }
   if (text === undefined || (lines.mayBeUnsafe && mayBeUnsafe(text))) return undefined;
   if (text.length > 2 * lines.maxDepth && isTooDeep(text, lines.maxDepth)) return undefined;

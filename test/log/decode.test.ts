@@ -539,7 +539,7 @@ describe("messages of other writers", () => {
           const bytes = changes === null ? whole : damaged(whole, changes);
           const chunk = Uint8Array.from([...new Uint8Array(before), ...bytes, 10]);
           const unchanged = Uint8Array.from(chunk);
-          const decode = (start: number, end: number) => decodeUtf8(chunk.subarray(start, end));
+          const decode = (of: Uint8Array, start: number, end: number) => decodeUtf8(of.subarray(start, end));
           const lines = { maxDepth: 12, mayBeUnsafe: true, crc32, text: decode };
           const usual = parseUsualLine(chunk, before, before + bytes.length, lines);
           expect(chunk).toEqual(unchanged);

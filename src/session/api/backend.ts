@@ -55,6 +55,8 @@ export interface LogBatch {
    * bytes are valid until the next batch is requested.
    */
   readonly lines: readonly Uint8Array[] | LineRanges;
+  /** Whether the bytes stay valid after that, so that a first context need not read them again. */
+  readonly stays?: true;
   /** The location of each line. */
   readonly at: readonly number[];
   /** Lines that exceed the reader's maximum. Their bytes are not kept. */

@@ -62,6 +62,7 @@ export class EntryCache {
   readonly #pinned = new Map<number, Entry>();
   #opened: KeptBytes | undefined;
   #usual: UsualLines | undefined;
+  readonly #lineUsual: UsualLines;
   /** Lines by their places, if the last ones of a log without {@link KeptBytes} were read. */
   #openedLines: ReadonlyMap<number, Uint8Array> | undefined;
   readonly #reported = new Set<number>();
@@ -71,6 +72,7 @@ export class EntryCache {
     this.#reader = reader;
     this.#table = treeRows(reader.tree);
     this.#maxDepth = maxDepth;
+    this.#lineUsual = usualLines(log, maxDepth);
   }
 
   /** Adds a body that was written or read anyway. */
@@ -314,7 +316,7 @@ export class EntryCache {
     from: Uint8Array,
     start = 0,
     end = from.length,
-    usual = this.#readUsual(from),
+    usual = this.#lineUsual,
   ): Entry | undefined {
     const version = this.#reader.versionAt(row);
     const id = this.#table.id(row);
@@ -340,12 +342,6 @@ export class EntryCache {
     }
     if (lost) return this.#lost(row);
     return decoded.kind === "bad" ? undefined : decoded.entry;
-  }
-
-  /** How to parse a line that was read by itself. */
-  #readUsual(bytes: Uint8Array): UsualLines {
-    const text = (start: number, end: number) => decodeUtf8(bytes.subarray(start, end));
-    return { maxDepth: this.#maxDepth, mayBeUnsafe: true, crc32: this.#log.crc32 ?? crc32, text };
   }
 
   /** The body of an entry whose line has other bytes after it, which its prefix does not show. */
@@ -376,6 +372,12 @@ export class EntryCache {
     const offset = Math.max(0, tree.lineAt(row));
     this.#reader.report({ code, line: 0, offset, message, entryId: tree.id(row) });
   }
+}
+
+/** How to parse lines that were not read as one array: each may have any text. */
+export function usualLines(log: SessionLog, maxDepth: number): UsualLines {
+  const text = (bytes: Uint8Array, start: number, end: number) => decodeUtf8(bytes.subarray(start, end));
+  return { maxDepth, mayBeUnsafe: true, crc32: log.crc32 ?? crc32, text };
 }
 
 /** The entries of the path to a row, without those whose bodies are damaged. */

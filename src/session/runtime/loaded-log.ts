@@ -24,7 +24,7 @@ import { Events, type SessionEventMap } from "../api/events.js";
 import { hasContext } from "../context/build-context.js";
 import { LogReader } from "../tree/log-reader.js";
 import { type EntryTable, noRow, treeRows } from "../tree/session-tree.js";
-import { EntryCache } from "./entry-cache.js";
+import { EntryCache, usualLines } from "./entry-cache.js";
 import { eachLine, lineAt, logBatchLines } from "./log-lines.js";
 import { checkRecordingOptions, type RecordingOptions } from "./recording.js";
 
@@ -94,6 +94,9 @@ const smallBytes = 2 << 20;
  */
 const tailBytes = [512 << 10, 4 << 20, 32 << 20];
 
+/** The most bytes of lines that are kept for the first context, of a log without {@link KeptBytes}. */
+const maxKeptBytes = 32 << 20;
+
 /** A log that is being read from its start, or its last lines. */
 interface Loading {
   readonly reader: LogReader;
@@ -102,8 +105,9 @@ interface Loading {
   /** The bytes of the read, if one read had all of them, and how to parse their lines. */
   kept: KeptBytes | undefined;
   usual: UsualLines | undefined;
-  /** The lines of the read, if only the last ones of the log were read without {@link kept}. */
-  lines: ReadonlyMap<number, Uint8Array> | undefined;
+  /** The lines of the read without {@link kept}, if they stay and are not too many, and their bytes. */
+  lines: Map<number, Uint8Array> | undefined;
+  lineBytes: number;
   isLeafDamaged: boolean;
 }
 
@@ -206,6 +210,7 @@ export class LoadedLog {
     const loading = this.#loading ?? this.#newLoading();
     this.#loading = undefined;
     const { reader, cache } = loading;
+    loading.lines = new Map();
     const options = lastBytes === undefined ? { kept: true } : { lastBytes, kept: true };
     for await (const batch of this.log.read(undefined, options)) {
       if (batch.skipped === true) {
@@ -214,11 +219,8 @@ export class LoadedLog {
         const header = await readHeader(this.log, this.settings.maxDepth);
         if (header === undefined) return undefined;
         reader.startAfter(header.decoded, header.place);
-        if (batch.kept === undefined) {
-          const { at } = batch;
-          loading.lines = new Map(logBatchLines(batch).map((line, index) => [at[index] as number, line]));
-        }
       }
+      keepLines(loading, batch);
       this.#applyFirst(loading, reader, batch);
       this.endsOpen = batch.tail !== undefined;
       this.position = batch.next;
@@ -240,12 +242,16 @@ export class LoadedLog {
     const { kept } = batch;
     const { reader, cache } = loading;
     loading.kept = kept;
+    const { maxDepth, maxLineBytes } = this.settings;
     if (kept === undefined) {
+      const isSmall = loading.lines !== undefined && loading.lineBytes <= smallBytes;
+      reader.readUsual(isSmall ? usualLines(this.log, maxDepth) : undefined);
       eachLine(batch, sink);
+      reader.readUsual(undefined);
     } else {
-      const { maxDepth, maxLineBytes } = this.settings;
       const mayBeUnsafe = kept.includes("__proto__") || kept.includes("\\u00");
-      const usual = { maxDepth, mayBeUnsafe, crc32: this.log.crc32 ?? crc32, text: kept.text };
+      const text: UsualLines["text"] = (_, start, end) => kept.text(start, end);
+      const usual = { maxDepth, mayBeUnsafe, crc32: this.log.crc32 ?? crc32, text };
       reader.readAll(kept, maxLineBytes, kept.bytes.length <= smallBytes ? usual : undefined);
       loading.usual = usual;
     }
@@ -337,9 +343,23 @@ export class LoadedLog {
       kept: undefined,
       usual: undefined,
       lines: undefined,
+      lineBytes: 0,
       isLeafDamaged: false,
     };
   }
+}
+
+/** Keeps the lines of a batch for the first context, which a log of a database would read again. */
+function keepLines(loading: Loading, batch: LogBatch): void {
+  const { at, kept, skipped, stays } = batch;
+  const { lines } = loading;
+  loading.lines = kept === undefined && (stays === true || skipped === true) ? lines : undefined;
+  if (lines === undefined || loading.lines === undefined) return;
+  for (const [index, line] of logBatchLines(batch).entries()) {
+    lines.set(at[index] as number, line);
+    loading.lineBytes += line.length;
+  }
+  if (loading.lineBytes > maxKeptBytes) loading.lines = undefined;
 }
 
 /** Whether a table has the first and the last stored row of another, where they are or before the first. */

@@ -19,6 +19,9 @@ export interface DatabaseSession {
   readonly cwd: string;
   /** Whether a list has the header and the preview. */
   readonly previewed: boolean;
+  /** Bytes of its lines when it was found, and their number, if the database counts them. @default 0 */
+  readonly size?: number;
+  readonly lines?: number;
 }
 
 /** The names, positions and errors of one session. */

@@ -167,13 +167,18 @@ export class LogReader {
    *   lines 7 (Node 24).
    */
   readAll({ bytes, at, end: stop }: KeptBytes, maxLineBytes: number, usual: UsualLines | undefined): void {
-    this.#usual = usual;
+    this.readUsual(usual);
     for (let start = 0, end = 0; start < stop; start = end + 1) {
       end = bytes.indexOf(10, start);
       if (end - start > maxLineBytes) this.tooLong(at + start, end - start);
       else this.line(bytes, at + start, start, end);
     }
-    this.#usual = undefined;
+    this.readUsual(undefined);
+  }
+
+  /** From now on, parses the usual lines at once; see {@link readAll}. */
+  readUsual(usual: UsualLines | undefined): void {
+    this.#usual = usual;
   }
 
   /** From now on, parses each line in whole: later lines are few, and listeners need them. */
@@ -271,7 +276,7 @@ export class LogReader {
         return;
       }
     } else if (decoder.isFirst && this.#usual !== undefined) {
-      const header = decodeUsualHeader(this.#usual.text(start, end));
+      const header = decodeUsualHeader(this.#usual.text(bytes, start, end));
       if (header !== undefined) {
         decoder.advance(header);
         this.#applyHeader(header, { at, length: end - start });

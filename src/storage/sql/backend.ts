@@ -202,7 +202,15 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
     const [row] = await database.query({ name: "open", path: id }, sql, params);
     if (row === undefined) return undefined;
     const previewed = row.previewed === true || Number(row.previewed) > 0;
-    return { partition, id, epoch: String(row.epoch), cwd: "", previewed };
+    return {
+      partition,
+      id,
+      epoch: String(row.epoch),
+      cwd: "",
+      previewed,
+      size: Number(row.size),
+      lines: Number(row.head),
+    };
   }
 
   async #stored(partition: string, row: SqlRow): Promise<StoredSession> {

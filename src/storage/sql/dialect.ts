@@ -120,6 +120,8 @@ export type RunStatement = (statement: SqlStatement) => Promise<readonly SqlRow[
 export interface LinePage {
   /** The lines that end in it; undefined if none does. */
   readonly batch: Pick<LogBatch, "lines" | "at" | "tooLong"> | undefined;
+  /** The place of the first row. */
+  readonly first: number;
   /** The place after the last whole line. */
   readonly next: number;
   /** The place after the last row. */
@@ -158,6 +160,8 @@ export interface LineRows {
 /** A range of a log that is read as one page. */
 export interface PageQuery {
   readonly bytes: number;
+  /** About the lines that these bytes have, as far as it is known: a statement need not look at more. */
+  readonly lines?: number | undefined;
   readonly maxLineBytes: number;
 }
 
@@ -166,7 +170,7 @@ export interface PageQuery {
  * if the epoch or the head of the session's row are not the expected ones.
  */
 export interface SessionStatements {
-  /** Answers with epoch, head and previewed. */
+  /** Answers with epoch, head, size in bytes, and previewed. */
   find(partition: string, id: string): SqlStatement;
   /** id, modified, size, header, header_at, preview, info, info_at, entries, messages; newest first. */
   list(partition: string, after: ListPlace | undefined, limit: number, cwd: string | undefined): SqlStatement;

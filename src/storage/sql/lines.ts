@@ -213,7 +213,7 @@ function rowPage(rows: readonly LogRow[], joiner: LineJoiner): LinePage {
     at.push(line.at);
   }
   const batch = next === 0 ? undefined : { lines, at, ...(tooLong.length > 0 && { tooLong }) };
-  return { batch, next, end };
+  return { batch, first: rows[0]?.at ?? 0, next, end };
 }
 
 const readRow = (row: SqlRow): LogRow => ({ at: Number(row.at), bytes: readBytes(row.line) });

@@ -76,8 +76,9 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     options: Parameters<SessionLog["read"]>[1] = {},
   ): AsyncGenerator<LogBatch, void, undefined> {
     const { reader, database, maxLineBytes } = this.#tables;
-    const last =
-      from === undefined && options.lastBytes ? await this.#lastLines(options.lastBytes) : undefined;
+    const { lastBytes = 0 } = options;
+    const isLong = lastBytes > 0 && (this.session.size ?? 0) >= leastShare * lastBytes;
+    const last = from === undefined && isLong ? await this.#lastLines(lastBytes) : undefined;
     if (last !== undefined) {
       yield last;
       return;
@@ -86,9 +87,11 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     const lines = this.#dialect.rows.reader(maxLineBytes);
     let next = from === undefined ? 0 : this.positionHead(from);
     let end: number | undefined;
+    let lineCount = this.#linesWithin(bytes);
     for (let isFirst = from === undefined; ; isFirst = false) {
       options.signal?.throwIfAborted();
-      const query = { from: next, bytes, end: end ?? Number.MAX_SAFE_INTEGER, maxLineBytes };
+      const within = { bytes, lines: lineCount, maxLineBytes };
+      const query = { ...within, from: next, end: end ?? Number.MAX_SAFE_INTEGER };
       const rows = await this.#query("read", this.#dialect.sql.page(this.key, query));
       const { base, head, at } = this.#first(rows);
       // The replica lags behind the one that answered before.
@@ -103,9 +106,10 @@ export class SqlLog extends DatabaseLog implements SessionLog {
         continue;
       }
       const page = lines.page(rows);
+      lineCount = rows.length;
       // A page may have a part of one long line alone.
       if (page.batch !== undefined) {
-        const batch: LogBatch = { ...page.batch, next: this.position(page.next) };
+        const batch: LogBatch = { ...page.batch, next: this.position(page.next), stays: true };
         yield restarted ? { ...batch, restarted } : batch;
       }
       next = page.end;
@@ -113,19 +117,24 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     }
   }
 
-  /** The last lines of the log; undefined if they are a large part of it, or if no line begins there. */
+  /** About how many lines a number of bytes has, if the session was found. */
+  #linesWithin(bytes: number): number | undefined {
+    const { lines = 0, size = 0 } = this.session;
+    return size > 0 && lines > 0 ? (lines * bytes) / size : undefined;
+  }
+
+  /** The last lines of the log; undefined if no line begins there. */
   async #lastLines(bytes: number): Promise<LogBatch | undefined> {
     const { maxLineBytes } = this.#tables;
-    const query = { end: undefined, bytes, maxLineBytes };
+    const query = { end: undefined, bytes, lines: this.#linesWithin(bytes), maxLineBytes };
     const rows = await this.#query("read", this.#dialect.sql.pageBefore(this.key, query));
-    const { base, head, at } = this.#first(rows);
+    const { base, at } = this.#first(rows);
     if (at === null) return undefined;
-    if (at > base && at - base < (leastShare - 1) * (head - at)) return undefined;
     const whole = at === base ? rows : this.#dialect.rows.wholeRows(rows);
-    const { batch, next } = this.#dialect.rows.reader(maxLineBytes).page(whole);
+    const { batch, first, next } = this.#dialect.rows.reader(maxLineBytes).page(whole);
     if (batch === undefined) return undefined;
-    const last: LogBatch = { ...batch, next: this.position(next) };
-    return at === base ? last : { ...last, skipped: true };
+    const last: LogBatch = { ...batch, next: this.position(next), stays: true };
+    return first === base ? last : { ...last, skipped: true };
   }
 
   readBackwards(

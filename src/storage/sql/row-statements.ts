@@ -143,7 +143,7 @@ export function rowStatements(
 
   const statements: SessionStatements & Parameters<typeof offsetRows>[0] = {
     find: (...names) => ({
-      sql: `select epoch, head, preview_at is not null as previewed from ${session} where ${named}`,
+      sql: `select epoch, head, head - base as size, preview_at is not null as previewed from ${session} where ${named}`,
       params: names,
     }),
 

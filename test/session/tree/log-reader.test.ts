@@ -101,7 +101,8 @@ describe("reading a log", () => {
           });
           const text = (start: number, end: number) => decodeUtf8(bytes.subarray(start, end));
           const kept = { bytes, at: 0, end: bytes.length, includes: () => true, isCurrent: () => true, text };
-          reader.readAll(kept, 1 << 26, { maxDepth: 256, mayBeUnsafe: true, crc32, text });
+          const how = { maxDepth: 256, mayBeUnsafe: true, crc32 };
+          reader.readAll(kept, 1 << 26, { ...how, text: (_, start, end) => text(start, end) });
           reader.finish();
           const [heads, whole] = [read(lines), parseSession(bytes)];
           expect(shapeOf(reader)).toEqual(shapeOf(heads));

@@ -1,6 +1,5 @@
 /** The dialect of PostgreSQL: every write is one statement, with all lines in one array. */
 
-import type { LinePlace } from "../../../session/index.js";
 import { cwdKey, summarizeLines } from "../../../session/internal.js";
 import type {
   IndexStatements,
@@ -15,10 +14,11 @@ import type {
 import { postgresErrors } from "./driver.js";
 import {
   joinedTerms,
+  type LineRange,
   linesWithin,
   lineValues,
+  numberArray,
   numberedRows,
-  placeNumbers,
   readTime,
   sqlArray,
   termQuery,
@@ -41,8 +41,10 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
   const write = (sql: string, key: SessionKey, terms: string, ...params: readonly SqlValue[]) => [
     statement(sql, ...key, ...params, ...(search ? [terms] : [])),
   ];
-  const readAt = (key: SessionKey, places: readonly LinePlace[]) =>
-    statement(texts.readAt, ...key, placeNumbers(places));
+  const readAt = (key: SessionKey, ranges: readonly LineRange[]) => {
+    const ends = [0, 1].map((end) => numberArray(ranges.map((range) => range[end] as number)));
+    return statement(texts.readAt, ...key, ...ends);
+  };
 
   const sql: SessionStatements = {
     find: (partition, id) => statement(texts.find, partition, id),
@@ -92,7 +94,7 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
       const preview = [first !== undefined, first?.preview?.line ?? null];
       const latest = [info !== undefined, info?.info?.line ?? null];
       const terms = given.map((line) => readTerms(line) ?? "").join("\n");
-      const values = [head, placeNumbers(changes), lengths, bytes, ...preview, ...latest];
+      const values = [head, numberArray(changes.map(({ at }) => at)), lengths, bytes, ...preview, ...latest];
       return {
         statements: write(texts.erase, key, terms, ...values),
         end: 2 * head - base,
@@ -115,10 +117,14 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
       };
     },
 
-    page: (key, { from, bytes, end, maxLineBytes }) =>
-      statement(texts.read, ...key, from, bytes, linesWithin(bytes), end, maxLineBytes),
-    pageBefore: (key, { end = null, bytes, maxLineBytes }) =>
-      statement(texts.readBackwards, ...key, end, bytes, linesWithin(bytes), maxLineBytes),
+    page: (key, query) => {
+      const { bytes, end, from, maxLineBytes } = query;
+      return statement(texts.read, ...key, from, bytes, linesWithin(query), end, maxLineBytes);
+    },
+    pageBefore: (key, query) => {
+      const { bytes, end = null, maxLineBytes } = query;
+      return statement(texts.readBackwards, ...key, end, bytes, linesWithin(query), maxLineBytes);
+    },
     moved: (sessions) =>
       statement(
         texts.moved,

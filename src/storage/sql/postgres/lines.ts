@@ -3,14 +3,22 @@
 import { concatBytes } from "../../../core/bytes.js";
 import type { LinePlace, SearchIndexQuery } from "../../../session/index.js";
 import { termKey } from "../../../session/internal.js";
-import type { LinePage, LineRows, LineTerms, SessionKey, SqlRow, SqlStatement } from "../dialect.js";
+import type {
+  LinePage,
+  LineRows,
+  LineTerms,
+  PageQuery,
+  SessionKey,
+  SqlRow,
+  SqlStatement,
+} from "../dialect.js";
 import { firstPageBytes, pageBytes, placesByPage, readBytes } from "../lines.js";
 
 const pageLines = 4096;
 
-/** Lines at most of a page of so many bytes: the server reads as many, also if the bytes allow fewer. */
-export function linesWithin(bytes: number): number {
-  return Math.min(pageLines, Math.max(16, bytes >> 8));
+/** Lines at most of a page: the server reads as many, also if the bytes allow fewer. */
+export function linesWithin({ bytes, lines = bytes >> 8 }: PageQuery): number {
+  return Math.min(pageLines, 16 + Math.ceil(lines * 1.25));
 }
 
 /** The number of lines, their size, their lengths, and the bytes of all, as the SQL has them. */
@@ -22,8 +30,8 @@ export function lineValues(lines: readonly Uint8Array[]): readonly [number, numb
 }
 
 /** Numbers as an array in SQL. */
-export function placeNumbers(places: readonly Pick<LinePlace, "at">[]): string {
-  return `{${places.map(({ at }) => at).join(",")}}`;
+export function numberArray(numbers: readonly number[]): string {
+  return `{${numbers.join(",")}}`;
 }
 
 /** Names, numbers or digits as an array in SQL. In quotes, since `null` is a name too. */
@@ -51,62 +59,72 @@ export function readTime(time: number): string {
   return new Date(Math.max(0, Math.min(time, maxTime))).toISOString();
 }
 
-/** Lines whose row has their number. A page is one row of an answer. */
+/** Lines whose row has their number. */
 export function numberedRows(
-  readAt: (key: SessionKey, places: readonly LinePlace[]) => SqlStatement,
+  readAt: (key: SessionKey, ranges: readonly LineRange[]) => SqlStatement,
 ): LineRows {
   return {
     step: () => 1,
     shownLine: readBytes,
-    reader: () => ({ page: sqlRowPage, clear() {} }),
+    reader: () => ({ page: numberedPage, clear() {} }),
     wholeRows: (rows) => rows,
     async *backwards(before, read) {
       for (let end = before, bytes = firstPageBytes; ; bytes = Math.min(4 * bytes, pageBytes)) {
         const rows = await read(end, bytes);
-        const { batch } = sqlRowPage(rows);
+        const { batch, first } = numberedPage(rows);
         if (batch === undefined) return;
         yield batch;
-        end = Number(rows[0]?.at);
+        end = first;
         if (end <= Number(rows[0]?.base)) return;
       }
     },
     async readAt(key, places, run) {
       const lines: (Uint8Array | undefined)[] = [];
       for (const page of placesByPage(places, pageLines, Number.MAX_SAFE_INTEGER)) {
-        const [row] = await run(readAt(key, page));
-        const bytes = readBytes(row?.bytes ?? null);
-        let offset = 0;
-        for (const length of readLengths(row?.lengths)) {
-          lines.push(length < 0 ? undefined : bytes.subarray(offset, offset + length));
-          offset += Math.max(0, length);
-        }
+        const rows = await run(readAt(key, rangesOf(page)));
+        const found = new Map(rows.map(({ at, line }) => [Number(at), readBytes(line)]));
+        for (const { at } of page) lines.push(found.get(at));
       }
       return lines;
     },
   };
 }
 
-/** The lines of a page, those that are too long apart. */
-function sqlRowPage([row]: readonly SqlRow[]): LinePage {
-  if (row === undefined || row.lengths === null) return { batch: undefined, next: 0, end: 0 };
-  const start = Number(row.at);
-  const bounds: number[] = [];
-  const at: number[] = [];
-  const tooLong: LinePlace[] = [];
-  let offset = 0;
-  const lengths = readLengths(row.lengths);
-  for (const [index, length] of lengths.entries()) {
-    if (length < 0) tooLong.push({ at: start + index, length: -length });
-    if (length < 0) continue;
-    bounds.push(offset, offset + length);
-    at.push(start + index);
-    offset += length;
+/** The numbers of lines that follow each other. */
+export type LineRange = readonly [first: number, last: number];
+
+/** Places as ranges of numbers: a context has its lines in a row, and a range is one way down the index. */
+function rangesOf(places: readonly LinePlace[]): readonly LineRange[] {
+  const ranges: [number, number][] = [];
+  for (const at of new Set(places.map((place) => place.at).sort((a, b) => a - b))) {
+    const last = ranges.at(-1);
+    if (last?.[1] === at - 1) last[1] = at;
+    else ranges.push([at, at]);
   }
-  const next = start + lengths.length;
-  const lines = { bytes: readBytes(row.bytes), bounds };
-  return { batch: { lines, at, ...(tooLong.length > 0 && { tooLong }) }, next, end: next };
+  return ranges;
 }
 
-function readLengths(lengths: unknown): readonly number[] {
-  return typeof lengths === "string" ? lengths.split(",").map(Number) : [];
+/** The lines of a page, in whatever order its rows are; those that are too long apart. */
+function numberedPage(rows: readonly SqlRow[]): LinePage {
+  const lines: Uint8Array[] = [];
+  const at: number[] = [];
+  const tooLong: LinePlace[] = [];
+  const numbers = rows.map((row) => Number(row.at));
+  if (rows.length === 0 || rows[0]?.at === null) return { batch: undefined, first: 0, next: 0, end: 0 };
+  const isOrdered = numbers.every((number, index) => index === 0 || number > (numbers[index - 1] as number));
+  const ordered = isOrdered ? rows : rows.toSorted((a, b) => Number(a.at) - Number(b.at));
+  if (!isOrdered) numbers.sort((a, b) => a - b);
+  for (let index = 0; index < ordered.length; index++) {
+    const { line, too_long: length } = ordered[index] as SqlRow;
+    const number = numbers[index] as number;
+    if (line === null) {
+      tooLong.push({ at: number, length: Number(length) });
+    } else {
+      lines.push(readBytes(line));
+      at.push(number);
+    }
+  }
+  const next = (numbers.at(-1) as number) + 1;
+  const batch = { lines, at, ...(tooLong.length > 0 && { tooLong }) };
+  return { batch, first: numbers[0] as number, next, end: next };
 }

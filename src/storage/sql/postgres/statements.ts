@@ -81,6 +81,25 @@ export function statementsFor(schemaName: string, search = false) {
   const indexed = ifSearch("indexed = case when indexed = head then head + $5::bigint else indexed end,");
   const counted = `${indexed} size = size + $6::bigint,
       entries = entries + $9::bigint, messages = messages + $10::bigint`;
+  /**
+   * The session and the lines of a page, each in a row: one value of all lines takes the server twice as long, and
+   * the client too (21 and 7 ms for 1,500 lines, 10 and 4 as rows).
+   */
+  const page = (within: string, order: string, maxLength: string): string =>
+    `select s.base::text, s.head::text, p.seq::text as at, p.too_long::text, p.line
+      from ${session} s left join lateral (
+        select seq, line, case when line is null then length end as too_long
+        from (
+          select *, sum(octet_length(line)) over (order by ${order} rows unbounded preceding) as up_to
+          from (
+            select seq, octet_length(line) as length,
+              case when octet_length(line) <= ${maxLength}::integer then line end as line
+            from ${entry} e where e.partition = $1 and e.id = $2 and ${within}
+            order by ${order} limit $6::integer
+          ) as rows
+        ) as sums where coalesce(up_to, 0) - coalesce(octet_length(line), 0) < $5::bigint
+      ) as p on true
+      where s.partition = $1 and s.id = $2 and s.epoch = $3::uuid`;
   /** The picked sessions whose head is still the same, and their lines. */
   const deleted = `deleted as (
         delete from ${session} s using picked where s.partition = $1 and s.id = picked.id and s.head = picked.head
@@ -90,7 +109,7 @@ export function statementsFor(schemaName: string, search = false) {
       )`;
   return {
     /** partition, id */
-    find: `select epoch::text, head::text, preview is not null as previewed from ${session}
+    find: `select epoch::text, head::text, size::text, preview is not null as previewed from ${session}
       where partition = $1 and id = $2`,
 
     /** partition, id, epoch, cwd, count, size, lengths, bytes, counts, header, preview, info */
@@ -182,58 +201,32 @@ export function statementsFor(schemaName: string, search = false) {
     /**
      * partition, id, epoch, first line, bytes at most, lines at most, end, length of a line at most: one page
      * of lines, which begins at the log's first line if the given one is not in the log. A line that is too
-     * long has a negative length and no bytes.
+     * long has its length and no bytes.
      */
-    read: `select s.base::text, s.head::text, p.at::text, p.lengths, p.bytes
-      from ${session} s left join lateral (
-        select min(seq) as at, string_agg(kept, ''::bytea order by seq) as bytes,
-          string_agg((case when kept is null then -length else length end)::text, ',' order by seq) as lengths
-        from (
-          select *, sum(octet_length(kept)) over (order by seq) as up_to
-          from (
-            select seq, octet_length(line) as length,
-              case when octet_length(line) <= $8::integer then line end as kept
-            from ${entry} e
-            where e.partition = s.partition and e.id = s.id and seq < least(s.head, $7::bigint)
-              and seq >= case when $4::bigint between s.base and s.head then $4::bigint else s.base end
-            order by seq limit $6::integer
-          ) as rows
-        ) as sums where coalesce(up_to, 0) - coalesce(octet_length(kept), 0) < $5::bigint
-      ) as p on true
-      where s.partition = $1 and s.id = $2 and s.epoch = $3::uuid`,
+    read: page(
+      `e.seq < least(s.head, $7::bigint)
+          and e.seq >= case when $4::bigint between s.base and s.head then $4::bigint else s.base end`,
+      "seq",
+      "$8",
+    ),
 
     /**
      * partition, id, epoch, end or null, bytes at most, lines at most, length of a line at most: one page of
-     * the lines before the end, in the order of the log.
+     * the lines before the end, the last one first.
      */
-    readBackwards: `select s.base::text, s.head::text, p.at::text, p.lengths, p.bytes
-      from ${session} s left join lateral (
-        select min(seq) as at, string_agg(kept, ''::bytea order by seq) as bytes,
-          string_agg((case when kept is null then -length else length end)::text, ',' order by seq) as lengths
-        from (
-          select *, sum(octet_length(kept)) over (order by seq desc) as up_to
-          from (
-            select seq, octet_length(line) as length,
-              case when octet_length(line) <= $7::integer then line end as kept
-            from ${entry} e
-            where e.partition = s.partition and e.id = s.id and seq >= s.base
-              and seq < least(s.head, coalesce($4::bigint, s.head))
-            order by seq desc limit $6::integer
-          ) as rows
-        ) as sums where coalesce(up_to, 0) - coalesce(octet_length(kept), 0) < $5::bigint
-      ) as p on true
-      where s.partition = $1 and s.id = $2 and s.epoch = $3::uuid`,
+    readBackwards: page(
+      "e.seq >= s.base and e.seq < least(s.head, coalesce($4::bigint, s.head))",
+      "seq desc",
+      "$7",
+    ),
 
-    /** partition, id, epoch, sequence numbers: the lines in that order */
-    readAt: `select string_agg(coalesce(octet_length(line), -1)::text, ',' order by at) as lengths,
-        string_agg(line, ''::bytea order by at) as bytes
-      from (
-        select at, (${lineAt("wanted.seq")} and exists (
-          select from ${session} s where s.partition = $1 and s.id = $2 and s.epoch = $3::uuid
-        )) as line
-        from unnest($4::text::bigint[]) with ordinality as wanted (seq, at)
-        offset 0
-      ) as found`,
+    /** partition, id, epoch, the first and the last numbers of ranges: the lines */
+    readAt: `select e.seq::text as at, e.line
+      from unnest($4::text::bigint[], $5::text::bigint[]) as wanted (first, last) cross join lateral (
+        select seq, line from ${entry}
+        where partition = $1 and id = $2 and seq between wanted.first and wanted.last offset 0
+      ) as e
+      where exists (select from ${session} where partition = $1 and id = $2 and epoch = $3::uuid)`,
 
     /** partition, id, epoch, cwd, header; partition, id and epoch of the source, end of the copied lines */
     copy: `with source as (
