@@ -17,7 +17,6 @@ import {
   type LineRange,
   linesWithin,
   lineValues,
-  numberArray,
   numberedRows,
   readTime,
   sqlArray,
@@ -42,7 +41,7 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
     statement(sql, ...key, ...params, ...(search ? [terms] : [])),
   ];
   const readAt = (key: SessionKey, ranges: readonly LineRange[]) => {
-    const ends = [0, 1].map((end) => numberArray(ranges.map((range) => range[end] as number)));
+    const ends = [0, 1].map((end) => sqlArray(ranges.map((range) => range[end] as number)));
     return statement(texts.readAt, ...key, ...ends);
   };
 
@@ -94,7 +93,7 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
       const preview = [first !== undefined, first?.preview?.line ?? null];
       const latest = [info !== undefined, info?.info?.line ?? null];
       const terms = given.map((line) => readTerms(line) ?? "").join("\n");
-      const values = [head, numberArray(changes.map(({ at }) => at)), lengths, bytes, ...preview, ...latest];
+      const values = [head, sqlArray(changes.map(({ at }) => at)), lengths, bytes, ...preview, ...latest];
       return {
         statements: write(texts.erase, key, terms, ...values),
         end: 2 * head - base,

@@ -29,11 +29,6 @@ export function lineValues(lines: readonly Uint8Array[]): readonly [number, numb
   return [bare.length, size, lengths, concatBytes(bare, size - bare.length)];
 }
 
-/** Numbers as an array in SQL. */
-export function numberArray(numbers: readonly number[]): string {
-  return `{${numbers.join(",")}}`;
-}
-
 /** Names, numbers or digits as an array in SQL. In quotes, since `null` is a name too. */
 export function sqlArray(items: readonly (string | number)[]): string {
   return `{${items.map((item) => `"${item}"`).join(",")}}`;
