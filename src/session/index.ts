@@ -3,10 +3,12 @@
  */
 
 export type { StoreOperation } from "../core/operations.js";
-export type { Diagnostic, DiagnosticCode, Diagnostics } from "../log/internal.js";
 export {
   type CustomEntryType,
   customEntry,
+  type Diagnostic,
+  type DiagnosticCode,
+  type Diagnostics,
   type EncodeOptions,
   type EntryDraft,
   type EntryMap,
@@ -64,8 +66,7 @@ export {
   turnSettings,
 } from "./runtime/turn-settings.js";
 export { sessionBlobRoots } from "./store/blob-roots.js";
-export { deletePartition } from "./store/delete-partition.js";
-export { type EraseOptions, eraseEntries } from "./store/erase.js";
+export { deletePartition, type EraseOptions, eraseEntries } from "./store/erase.js";
 export { memorySessionStore } from "./store/memory-backend.js";
 export { sessionStore } from "./store/store.js";
 export { type EntryNode, SessionTree } from "./tree/session-tree.js";

@@ -18,12 +18,9 @@ export {
   termKey,
   unreadLine,
 } from "./store/database-log.js";
-export type { EntryErasure } from "./store/erase-links.js";
-export { planErasure } from "./store/erase-plan.js";
-export { clockErrorMs, lastInfo, maxHeadLines } from "./store/list.js";
-export { partPreview } from "./store/preview.js";
+export { type EntryErasure, planErasure } from "./store/erase-plan.js";
+export { clockErrorMs, lastInfo, maxHeadLines, partPreview, summarizeLines } from "./store/list.js";
 export { clockSlack, type SearchBackend, searchSessions } from "./store/search.js";
 export { openLog } from "./store/store.js";
-export { summarizeLines } from "./store/summarize-lines.js";
 export { type DamagedBytes, type EntryPlace, entryInfoFields, LogReader } from "./tree/log-reader.js";
 export { type EntryTable, noRow, parseKind, treeRows } from "./tree/session-tree.js";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { occurrencesIn } from "../../src/attachments/decide.js";
 import { declaredFrom, linkUri, nameFrom, parseDataUrl } from "../../src/attachments/sources.js";
 import { decodeBase64 } from "../../src/core/base64.js";
-import { pathOfFileUrl, pathRefusal } from "../../src/storage/files/attachments/path-rules.js";
+import { pathOfFileUrl, pathRefusal } from "../../src/storage/files/attachments/read-local-file.js";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";
 import { contextWith, image } from "./samples.js";
 

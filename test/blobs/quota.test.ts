@@ -3,7 +3,7 @@ import { type BlobBackend, blobStore, digest } from "sessile";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
 import { Quota } from "../../src/blobs/quota.js";
-import { fileBlobStoreOn } from "../../src/storage/files/blobs/file-store.js";
+import { fileBlobStoreOn } from "../../src/storage/files/blobs/store-directory.js";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
 import { hookedFileSystem } from "../support/hooked-file-system.js";
 

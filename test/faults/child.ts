@@ -3,7 +3,7 @@ import { collectGarbage, type Session, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
 import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { nodeFileSystem } from "../../src/core/node/node-file-system.js";
-import { fileBlobStoreOn } from "../../src/storage/files/blobs/file-store.js";
+import { fileBlobStoreOn } from "../../src/storage/files/blobs/store-directory.js";
 import { FileLock } from "../../src/storage/files/file-lock.js";
 import { blobBytes, inPieces } from "./blob-bytes.js";
 import { followRoles } from "./follow-roles.js";

@@ -6,8 +6,8 @@ import { changeTypes } from "../../src/attachments/resources.js";
 import { outsideConversation as adapterOutside } from "../../src/frameworks/ai-sdk/append-ui-messages.js";
 import { type EntryTypeSpec, entryTypeNames, entryTypes, entryTypesWith } from "../../src/log/entry-types.js";
 import { costedTypes } from "../../src/providers/cost/session-cost.js";
-import { outsideConversation } from "../../src/session/runtime/conversation.js";
 import { hasInline } from "../../src/session/runtime/recording.js";
+import { outsideConversation } from "../../src/session/tree/session-tree.js";
 
 const edits = entryTypesWith("edits");
 const inContext = entryTypesWith("inContext");

@@ -13,13 +13,13 @@ import { SessileError } from "sessile/errors";
 import { describe, expect, it, test } from "vitest";
 import { slugBySessionId } from "../../src/session/runtime/session-info.js";
 import {
+  firstText,
   parseCursor,
   printCursor,
   storedSummary,
   summaryTest,
   withCounts,
 } from "../../src/session/store/list.js";
-import { firstText } from "../../src/session/store/preview.js";
 import { plainHeader, sessionEntry, sessionOf } from "../arbitraries/entries.js";
 import { resource } from "../arbitraries/messages.js";
 import { collectGarbage } from "../support/collect-garbage.js";

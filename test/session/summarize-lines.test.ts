@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { storedSummary } from "../../src/session/store/list.js";
-import { summarizeLines } from "../../src/session/store/summarize-lines.js";
+import { storedSummary, summarizeLines } from "../../src/session/store/list.js";
 import { LogReader } from "../../src/session/tree/log-reader.js";
 import { breakage } from "../arbitraries/broken-sessions.js";
 import { entryTree, header, sessionOf } from "../arbitraries/entries.js";

@@ -9,7 +9,7 @@ import type {
   OpenFile,
   OpenMode,
 } from "../../src/core/node/file-system.js";
-import { fileBlobStoreOn } from "../../src/storage/files/blobs/file-store.js";
+import { fileBlobStoreOn } from "../../src/storage/files/blobs/store-directory.js";
 import { fileSessionStoreOn } from "../../src/storage/files/session-store.js";
 
 /** A change of a file's bytes that no sync has made last yet. */

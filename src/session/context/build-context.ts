@@ -1,8 +1,13 @@
 /** Builds the context for a model from the path to a leaf. */
 
 import type { Context, ContextItem } from "../../content/index.js";
-import type { EntryMap, SessionEntry, UnknownEntry } from "../../log/internal.js";
-import { entryTypesWith, kindsInContext } from "../../log/internal.js";
+import {
+  type EntryMap,
+  entryTypesWith,
+  kindsInContext,
+  type SessionEntry,
+  type UnknownEntry,
+} from "../../log/internal.js";
 import { type EntryTable, noRow, type SessionTree, tableRow, treeRows } from "../tree/session-tree.js";
 import {
   applyUpdates,

@@ -24,9 +24,16 @@ import type { LogPosition } from "../api/backend.js";
 import type { AppendOptions } from "../api/session.js";
 import { type CompactionState, compactionState, NeedsWholeLog } from "../context/build-context.js";
 import { entryInfoFields } from "../tree/log-reader.js";
-import { noRow, treeRows } from "../tree/session-tree.js";
-import { assertFollows, type Conflict, checkAppendOptions, conflictError } from "./conflict.js";
-import { isMetadataOnly, isOnPath, isSameConversation } from "./conversation.js";
+import { isMetadataOnly, isOnPath, isSameConversation, noRow, treeRows } from "../tree/session-tree.js";
+import {
+  assertFollows,
+  type Conflict,
+  checkAppendOptions,
+  conflictError,
+  followError,
+  followProblem,
+  type Made,
+} from "./conflict.js";
 import {
   type CheckedDraft,
   checkedDraft,
@@ -40,7 +47,6 @@ import {
   usualMessage,
   withPrior,
 } from "./drafts.js";
-import { followError, followProblem, type Made } from "./follow-check.js";
 import { headerLine } from "./log-lines.js";
 import { truncated } from "./recording.js";
 import { isInfoFar } from "./session-info.js";

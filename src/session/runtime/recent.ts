@@ -1,9 +1,10 @@
-/** The newest part of a path: how far back a page reaches. One rule for an open session and for a log. */
+/** The newest entries of a log without a whole read, and those that come: `recent` and `follow`. */
 
 import { estimateMessageTokens } from "../../content/estimate/index.js";
 import { type ContextMessage, toolCalls } from "../../content/index.js";
 import { describe, integerOption } from "../../core/arguments.js";
-import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
+import { sleep } from "../../core/concurrency.js";
+import { SessileError } from "../../core/errors/index.js";
 import {
   decodeHeads,
   decodeParts,
@@ -11,8 +12,10 @@ import {
   headerVersion,
   isTerminatedTornLine,
   type LinePart,
+  type SessionEntry,
   toEntryId,
   toEntryKey,
+  type UnknownEntry,
 } from "../../log/internal.js";
 import type { LogBatch, SessionLog } from "../api/backend.js";
 import type { RecentOptions, RecentPage, Session } from "../api/session.js";
@@ -21,6 +24,7 @@ import { entryItem } from "../context/context-items.js";
 import { type EntryTable, noRow } from "../tree/session-tree.js";
 import type { EntryCache } from "./entry-cache.js";
 import { logBatchLines } from "./log-lines.js";
+import type { SessionState } from "./session-state.js";
 
 /** An entry of a path. */
 export interface PathStep {
@@ -35,13 +39,13 @@ export interface PathStep {
 }
 
 /** The parent was not in a long part of the log: the page may end here. */
-export interface FarParent {
+interface FarParent {
   /** The part before this line was not searched yet. */
   readonly farAt: number;
 }
 
 /** The bounds of a page. */
-export interface RecentBounds {
+interface RecentBounds {
   readonly bytes: number;
   readonly messages: number;
   readonly tokens: number;
@@ -59,7 +63,7 @@ export function recentBounds({ bytes, messages, tokens }: RecentOptions): Recent
 }
 
 /** The place at which a page begins: an entry, at the named line or before it. */
-export interface RecentCursor {
+interface RecentCursor {
   /** Undefined for an entry at any place. */
   readonly before: number | undefined;
   readonly id: string;
@@ -302,4 +306,72 @@ async function logVersion(log: SessionLog, maxDepth: number): Promise<number> {
     break;
   }
   throw new NeedsWholeLog();
+}
+
+// `session.follow`: every entry from now on.
+
+/** Yields every entry from now on, until the signal aborts or the session closes. */
+export async function* followEntries(
+  state: SessionState,
+  options: {
+    readonly signal: AbortSignal;
+    readonly pollMs?: number;
+  },
+): AsyncGenerator<SessionEntry | UnknownEntry, void, undefined> {
+  const pollMs = integerOption("pollMs", options.pollMs, 1000, 1);
+  const queue: (SessionEntry | UnknownEntry)[] = [];
+  const stop = new AbortController();
+  let wake = (): void => undefined;
+  const undo = [
+    state.events.on("entry", ({ entry }) => {
+      queue.push(entry);
+      wake();
+    }),
+    state.events.on("closed", () => stop.abort()),
+  ];
+  const onAbort = () => stop.abort();
+  options.signal.addEventListener("abort", onAbort, { once: true });
+  if (options.signal.aborted || state.closed) stop.abort();
+  try {
+    for (;;) {
+      yield* queue.splice(0);
+      if (stop.signal.aborted) return;
+      if (queue.length > 0) continue;
+      const pause = new AbortController();
+      const woken = new Promise<void>((resolve) => {
+        wake = resolve;
+        stop.signal.addEventListener("abort", () => resolve(), { once: true, signal: pause.signal });
+      });
+      try {
+        await Promise.race([woken, mayHaveChanged(state, pollMs, pause.signal)]);
+      } finally {
+        pause.abort();
+      }
+      if (!stop.signal.aborted && !(await readUnlessDeleted(state))) return;
+    }
+  } finally {
+    options.signal.removeEventListener("abort", onAbort);
+    for (const off of undo) off();
+  }
+}
+
+/** Reads new lines without consuming the changes that {@link refresh} returns. */
+async function readUnlessDeleted(state: SessionState): Promise<boolean> {
+  try {
+    await state.mutex.run(async () => {
+      if (state.exists && !state.closed) await state.readRemoteChanges();
+    });
+    return true;
+  } catch (error) {
+    if (!SessileError.is(error, "SESSION_NOT_FOUND")) throw error;
+    state.events.emit("deleted", { id: state.header.id });
+    return false;
+  }
+}
+
+/** Resolves when the log reports a change, after a poll interval without reports, or when the signal aborts. */
+async function mayHaveChanged(state: SessionState, pollMs: number, signal: AbortSignal): Promise<void> {
+  const { log, position } = state;
+  if (log.changed !== undefined) await log.changed(signal, { position, pollMs });
+  else await sleep(pollMs, signal).catch(() => undefined);
 }

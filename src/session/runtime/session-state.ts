@@ -14,8 +14,7 @@ import {
 import type { LinePlace, LogAppend, LogPosition, SessionLog } from "../api/backend.js";
 import { type BuiltContext, extendContext } from "../context/build-context.js";
 import type { LogReader } from "../tree/log-reader.js";
-import { noRow, treeRows } from "../tree/session-tree.js";
-import { addedLeaf, type RemoteChanges, type RemoteLeaf } from "./conversation.js";
+import { addedLeaf, noRow, type RemoteChanges, type RemoteLeaf, treeRows } from "../tree/session-tree.js";
 import { LoadedLog, type ReadEntry, type SessionSettings } from "./loaded-log.js";
 import { headerInfo, type SessionInfo } from "./session-info.js";
 

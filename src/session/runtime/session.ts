@@ -25,20 +25,20 @@ import type {
 import { type EntryRequests, NeedsWholeLog } from "../context/build-context.js";
 import { LogReader } from "../tree/log-reader.js";
 import {
+  branchEnds,
   type EntryNode,
   type EntryTable,
+  lastInConversation,
   noRow,
   type SessionTree,
   tableRow,
   treeRows,
 } from "../tree/session-tree.js";
 import { AppendQueue, type Revise } from "./append.js";
-import { branchEnds, lastInConversation } from "./conversation.js";
 import { checkEvent } from "./drafts.js";
 import { type EntrySlice, entrySteps } from "./entry-cache.js";
-import { followEntries } from "./follow-entries.js";
 import { eachLine } from "./log-lines.js";
-import { parseRecentCursor, recentBounds, stepsOfRows, takeRecent } from "./recent.js";
+import { followEntries, parseRecentCursor, recentBounds, stepsOfRows, takeRecent } from "./recent.js";
 import { needsInfoRewrite, type SessionInfo, withApproval } from "./session-info.js";
 import type { SessionState } from "./session-state.js";
 import {

@@ -1,10 +1,10 @@
-/** Erases entries: their bodies leave the log, its copies, its forks, and blobs without other references. */
+/** Erasure of entries from a store with all that refers to them, and deletion of a partition. */
 
-import type { BlobErasure, BlobMark, BlobStore } from "../../blobs/index.js";
+import type { BlobBackend, BlobErasure, BlobMark, BlobStore, BlobTally } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
 import { describe, stringArgument } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
-import { isName } from "../../core/ids.js";
+import { isName, nameArgument } from "../../core/ids.js";
 import { isRecord } from "../../core/shape.js";
 import { type DerivedEntry, type Erasure, entryErasure } from "../../log/internal.js";
 import type { LogErasure, LogPosition, SessionBackend } from "../api/backend.js";
@@ -13,8 +13,7 @@ import type { LiveSession } from "../runtime/session.js";
 import { type EntryTable, noRow, treeRows } from "../tree/session-tree.js";
 import { notFoundError, readPartition, refArgument } from "./arguments.js";
 import { partitionBlobRoots } from "./blob-roots.js";
-import { append } from "./erase-links.js";
-import { type ErasurePlan, planErasure } from "./erase-plan.js";
+import { append, type ErasurePlan, planErasure } from "./erase-plan.js";
 import { everySession } from "./list.js";
 import { openLog, sessionStore } from "./store.js";
 
@@ -47,7 +46,7 @@ export interface EraseOptions {
 }
 
 /** The erasure in one session. */
-export interface ErasedSession {
+interface ErasedSession {
   readonly partition: string;
   readonly id: string;
   readonly location?: string;
@@ -63,7 +62,7 @@ export interface ErasedSession {
 }
 
 /** The result of {@link eraseEntries}. */
-export interface ErasureReport {
+interface ErasureReport {
   /** The session, its forks, and the session that keeps the original files of its import. */
   readonly sessions: readonly ErasedSession[];
   /** With `blobs`. */
@@ -434,4 +433,92 @@ async function* storeRoots(store: SessionStore, partition: string, isOwn: boolea
   if (isOwn) return;
   for await (const each of store.backend.partitions?.() ?? [])
     if (each !== partition) yield* partitionBlobRoots(store, each);
+}
+
+// The deletion of a tenant: all sessions of a partition, and its blobs.
+
+/** The result of {@link deletePartition}. */
+interface PartitionDeletion {
+  readonly partition: string;
+  /** The number of sessions that were deleted. */
+  readonly sessions: number;
+  /** With `blobs`: those that were deleted, without the trash. */
+  readonly blobs?: BlobTally;
+  /** What may still hold content of the partition, for people. */
+  readonly remaining: readonly string[];
+}
+
+/**
+ * Deletes a named partition: its sessions, also unreadable ones, the files beside them, and its blobs, also
+ * those in the trash. Open handles get SESSION_NOT_FOUND. A session that is created meanwhile may stay.
+ * Idempotent: after a failure, run it again.
+ *
+ * @param options.blobs the store whose partition of this name is deleted too
+ * @throws SessileError STORAGE_FAILED, SESSION_LOCKED; a part may be deleted
+ * @throws TypeError for an invalid name, and for the unnamed partition, which is never deleted
+ * @example
+ * ```ts
+ * const sessions = memorySessionStore();
+ * const { remaining } = await deletePartition(sessions, "acme", { blobs: memoryBlobStore() });
+ * ```
+ */
+export async function deletePartition(
+  store: Pick<SessionStore, "backend">,
+  name: string,
+  options: { readonly blobs?: Pick<BlobStore, "backend">; readonly signal?: AbortSignal } = {},
+): Promise<PartitionDeletion> {
+  const partition = nameArgument("name", name);
+  const { backend } = store;
+  const { signal } = options;
+  const { sessions, ...deleted } =
+    (await backend.deletePartition?.(partition)) ?? (await deleteSessions(backend, partition, signal));
+  const remaining = [...deleted.remaining];
+  if (options.blobs === undefined) {
+    remaining.push("blobs of the partition (see `blobs`)");
+    return { partition, sessions, remaining };
+  }
+  const blobs = options.blobs.backend.partition(partition);
+  const tally = await deleteBlobs(blobs, signal);
+  for (const note of (await blobs.clear?.()) ?? []) remaining.push(note);
+  remaining.push("blobs that the sessions put into another partition or store, until a collection");
+  remaining.push("versions, replicas and backups of deleted blobs, if the storage keeps them");
+  return { partition, sessions, blobs: tally, remaining };
+}
+
+async function deleteSessions(
+  backend: SessionBackend,
+  partition: string,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly sessions: number; readonly remaining: readonly string[] }> {
+  let sessions = 0;
+  const unread = new Set<string>();
+  const skipped = (location: string) => void unread.add(`${location}, which cannot be read`);
+  // A session that changes meanwhile moves to the start of the list.
+  for (let isDone = false; !isDone; ) {
+    isDone = true;
+    for await (const { id, location } of backend.list({ partition, skipped })) {
+      signal?.throwIfAborted();
+      if (!(await backend.delete(id, { partition, location }))) continue;
+      isDone = false;
+      sessions++;
+    }
+  }
+  return { sessions, remaining: [...unread] };
+}
+
+async function deleteBlobs(backend: BlobBackend, signal: AbortSignal | undefined): Promise<BlobTally> {
+  const each = signal === undefined ? {} : { signal };
+  let count = 0;
+  let bytes = 0;
+  for await (const { ref, size } of backend.list(each)) {
+    signal?.throwIfAborted();
+    if (!(await backend.delete(ref))) continue;
+    count++;
+    bytes += size;
+  }
+  for await (const { ref } of backend.trash.list(each)) await backend.trash.delete(ref);
+  await backend.removeLeftovers?.(Number.MAX_SAFE_INTEGER, { dryRun: false });
+  // A listing that ends is a recount of a quota.
+  for await (const _ of backend.list(each));
+  return { count, bytes };
 }

@@ -1,30 +1,35 @@
-/** The list of a store: summaries, filters and cursors. */
+/** Lists of sessions: the page, the filters, and the summary of a session from the lines of its ends. */
 
+import { blockResource } from "../../content/index.js";
 import { integerOption } from "../../core/arguments.js";
+import { encodeUtf8 } from "../../core/bytes.js";
 import { SessileError } from "../../core/errors/index.js";
 import { directoryTest } from "../../core/ids.js";
+import { collapsed, spaced } from "../../core/text.js";
 import {
   decodeHeads,
   defaultLimits,
   type EntryKey,
+  formatVersion,
   headerVersion,
   LineDecoder,
   missingHeaderError,
   nextParentKey,
+  type SessionEntry,
   type SessionHeader,
   type SessionInfoFields,
+  type UnknownEntry,
 } from "../../log/internal.js";
 import type { SessionBackend, StoredSession } from "../api/backend.js";
 import type { Session } from "../api/session.js";
 import type { SessionQuery, SessionStore, SessionSummary } from "../api/store.js";
 import { slugBySessionId } from "../runtime/session-info.js";
-import { firstText } from "./preview.js";
 
 /** How many lines a list reads for the header and the first message. */
 export const maxHeadLines = 1000;
 
 /** The parts of a store that {@link listSessions} uses. */
-export interface ListSource {
+interface ListSource {
   readonly partition: string;
   /** Called for a skipped possible session. */
   readonly skipped: (location: string, error: SessileError) => void;
@@ -178,7 +183,7 @@ export function parseCursor(cursor: string): { readonly modifiedAt: number; read
 }
 
 /** The header and the first preview in lines from the start of a log, with their indexes. */
-export function logHead(lines: readonly Uint8Array[]): {
+function logHead(lines: readonly Uint8Array[]): {
   readonly header: SessionHeader | undefined;
   readonly headerAt: number;
   readonly firstMessage: string | undefined;
@@ -278,4 +283,142 @@ export async function withCounts(
     if (SessileError.is(error, "SESSION_NOT_FOUND")) return undefined;
     throw error;
   }
+}
+
+// The preview of a message in a list: the user's text, without the descriptors of attachments.
+
+const maxPreviewLength = 200;
+
+/**
+ * The preview of a user message: its text without descriptors, or the names of its attachments if it has no
+ * text. Undefined for any other entry, and without both.
+ */
+export function firstText(entry: SessionEntry | UnknownEntry | undefined): string | undefined {
+  if (entry?.type !== "message" || entry.message.role !== "user") return undefined;
+  const { content } = entry.message;
+  if (typeof content === "string") return partPreview([{ text: content }]);
+  return partPreview(
+    content.map((block) => {
+      const resource = blockResource(block);
+      if (resource !== undefined) return resource.name === undefined ? {} : { name: resource.name };
+      return block.type === "text" ? { text: block.text } : {};
+    }),
+  );
+}
+
+/**
+ * The preview of parts in order: the texts, or the names if no text remains. Texts of other writers may
+ * contain descriptors as plain text; these count as attachments.
+ */
+export function partPreview(
+  parts: readonly { readonly text?: string; readonly name?: string }[],
+): string | undefined {
+  const names: string[] = [];
+  const named = (name: string | undefined) => {
+    const line = name === undefined ? "" : spaced(name);
+    if (line) names.push(line);
+  };
+  const texts = parts.flatMap(({ text, name }) => {
+    named(name);
+    return text === undefined ? [] : [withoutDescriptors(text, named)];
+  });
+  return cut(texts.join(" ")) ?? cut(names.join(", "));
+}
+
+/** The texts that `describeResource` and `describeImage` make. No part of them has brackets. Linear. */
+const descriptor =
+  /\[(image|file|link)( [^[\]]{0,9999}|), (?:res_[0-9a-f]{16}|[^[\],/]{0,127}\/[^[\],]{0,127}, [\d.]{1,20} [kM]?B)\]|\[(image|file), [^[\]]{0,9999}, [\d.]{1,20} [kM]?B, res_[0-9a-f]{16}\]/g;
+
+function withoutDescriptors(text: string, named: (name: string | undefined) => void): string {
+  // Most texts have no bracket.
+  if (!text.includes("[")) return text;
+  const replaced = text.replace(descriptor, (found: string, kind?: string, facts = "") => {
+    const parts = facts.split(", ");
+    // Media type and size are before the id; a link has its address there.
+    named(kind === "link" ? parts[0] : found.endsWith("B]") ? facts : parts.slice(0, -2).join(", "));
+    return " ";
+  });
+  return replaced === text ? text : collapsed(replaced, /[^\S\n]{2,4096}/g);
+}
+
+function cut(text: string): string | undefined {
+  // A character has one or two UTF-16 units.
+  const start = text.trim().slice(0, 2 * maxPreviewLength);
+  const shown =
+    start.length > maxPreviewLength && /[\ud800-\udfff]/.test(start)
+      ? Array.from(start).slice(0, maxPreviewLength).join("")
+      : start.slice(0, maxPreviewLength);
+  // A slice of a long string retains all of it.
+  const copy = shown.length < text.length ? (JSON.parse(JSON.stringify(shown)) as string) : shown;
+  return copy || undefined;
+}
+
+// The parts of appended lines that a list shows, for backends that cache them beside the log.
+
+const { maxDepth } = defaultLimits;
+
+/** A line, and its index in the lines of an append. */
+interface SummaryLine {
+  readonly line: Uint8Array;
+  readonly at: number;
+}
+
+/** The lines from which a list makes the summary of a session, found in one append. */
+interface LineSummary {
+  /** The header as it is stored, and the directory in it. */
+  readonly header?: SummaryLine & { readonly cwd: string };
+  /** A short line with the preview of the first user message, in place of that message. */
+  readonly preview?: SummaryLine;
+  /** The last session_info as it is stored. */
+  readonly info?: SummaryLine;
+  /** The entries in the lines; absent if a reader of the whole log may count others. */
+  readonly counts?: NonNullable<StoredSession["counts"]>;
+}
+
+/**
+ * Finds the lines that a list needs of one append. A cache keeps the first header, the first preview and the
+ * last session_info: as `head` and `tail` of a `StoredSession` they give the summary of the whole log.
+ *
+ * @param lines without their line feeds
+ * @param known.head whether the cache has a header and a preview: the lines are then searched for neither
+ */
+export function summarizeLines(lines: readonly Uint8Array[], known: { readonly head: boolean }): LineSummary {
+  const head = known.head ? undefined : logHead(lines);
+  const version = head?.header === undefined ? formatVersion : headerVersion(head.header);
+  const info = lastInfo(lines, version);
+  return {
+    ...(head?.header && {
+      header: { line: lines[head.headerAt] as Uint8Array, at: head.headerAt, cwd: head.header.cwd },
+    }),
+    ...(head?.firstMessage !== undefined && {
+      preview: { line: previewLine(head.firstMessage), at: head.firstMessageAt },
+    }),
+    ...(info && { info: { line: lines[info.at] as Uint8Array, at: info.at } }),
+    // Lines before the header are read in another way.
+    ...(version === formatVersion && (head?.headerAt ?? 0) <= 0 && lineCounts(lines)),
+  };
+}
+
+/** Counts entries by their prefixes. Damaged lines and repeated ids are for a reader of the whole log. */
+function lineCounts(lines: readonly Uint8Array[]): Pick<LineSummary, "counts"> {
+  const ids = new Set<EntryKey>();
+  let messages = 0;
+  for (const line of lines) {
+    const [part, ...others] = decodeHeads(line, { version: formatVersion, ordinal: 0, maxDepth });
+    if (part === undefined || others.length > 0) return {};
+    const { decoded } = part;
+    if (decoded.kind === "blank" || decoded.kind === "header") continue;
+    if (decoded.kind === "bad" || ids.has(decoded.head.id)) return {};
+    ids.add(decoded.head.id);
+    if (decoded.head.type === "message") messages++;
+  }
+  return { counts: { entries: ids.size, messages } };
+}
+
+function previewLine(preview: string): Uint8Array {
+  // A preview that was cut may end with white space, which a list would trim.
+  const content = Array.from(preview).length < maxPreviewLength ? preview : `${preview}…`;
+  const message = { role: "user", content, timestamp: 0 };
+  const timestamp = "1970-01-01T00:00:00.000Z";
+  return encodeUtf8(JSON.stringify({ type: "message", id: "preview0", parentId: null, timestamp, message }));
 }

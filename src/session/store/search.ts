@@ -35,7 +35,7 @@ import type { EntryRequests } from "../context/build-context.js";
 import { eachLine } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
 import { type EntryTable, noRow, parseKind, type SessionTree, treeRows } from "../tree/session-tree.js";
-import { append } from "./erase-links.js";
+import { append } from "./erase-plan.js";
 import { cwdTest } from "./list.js";
 
 /** The parts of a store that {@link searchSessions} uses. */

@@ -30,7 +30,6 @@ import { recentOfLog } from "../runtime/recent.js";
 import { checkRecordingOptions, type RecordingOptions } from "../runtime/recording.js";
 import { LiveSession } from "../runtime/session.js";
 import { type SessionState, sessionState } from "../runtime/session-state.js";
-import { adoptSession } from "./adopt.js";
 import {
   type CreateOptions,
   cwdArgument,
@@ -42,7 +41,7 @@ import {
   readPartition,
   refArgument,
 } from "./arguments.js";
-import { checkForkOptions, migrate, pathLines, planFork } from "./copy.js";
+import { adoptSession, checkForkOptions, migrate, pathLines, planFork } from "./copy.js";
 import { clockErrorMs, listSessions } from "./list.js";
 import { searchSessions } from "./search.js";
 

@@ -3,12 +3,11 @@
 export type { Durability } from "../../session/internal.js";
 export * from "./attachments/index.js";
 export * from "./blobs/index.js";
-export { type AttachFileOptions, type OpenFolderOptions, openFolder } from "./open-folder.js";
 export {
   type EntriesBackwardsOptions,
   type EntriesPage,
   readEntriesBackwards,
-} from "./pages.js";
+} from "./read-ends.js";
 export {
   type BlobState,
   type DiagnoseOptions,
@@ -16,4 +15,11 @@ export {
   type SessionFinding,
 } from "./repair/diagnose.js";
 export { type SalvageOptions, type SalvageReport, salvageSession } from "./repair/salvage.js";
-export { type FileSessionStoreOptions, fileSessionStore, openSessionFile } from "./session-store.js";
+export {
+  type AttachFileOptions,
+  type FileSessionStoreOptions,
+  fileSessionStore,
+  type OpenFolderOptions,
+  openFolder,
+  openSessionFile,
+} from "./session-store.js";

@@ -13,6 +13,7 @@ import {
 import type { LogPosition } from "../../session/index.js";
 import type { Durability } from "../../session/internal.js";
 import { assertRegularFile, sessionExists, sessionNotFound } from "./file-descriptors.js";
+import { tornTailEnding } from "./file-log.js";
 import {
   absentPosition,
   changeBetween,
@@ -25,7 +26,6 @@ import {
   printPosition,
   readEnding,
 } from "./read-lines.js";
-import { tornTailEnding } from "./repair-torn-tail.js";
 
 /** Options of {@link LogWriter}. */
 export interface LogWriterOptions {

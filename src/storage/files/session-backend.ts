@@ -1,4 +1,4 @@
-/** The backend of sessions in files. */
+/** The port `SessionBackend` on a folder: create, open, list, delete; and changes of a file, watched. */
 
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { SessileError } from "../../core/errors/index.js";
@@ -22,11 +22,17 @@ import { clockErrorMs, type Durability, lastInfo } from "../../session/internal.
 import { assertRegularFile, sessionExists } from "./file-descriptors.js";
 import { FileLock, type LockTimes } from "./file-lock.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
-import { headerOfLine, headTailBytes, InfoPlaces, infoSearchBytes, readHeadTail } from "./read-head-tail.js";
+import { headerOfLine, headTailBytes, InfoPlaces, infoSearchBytes, readHeadTail } from "./read-ends.js";
 import { absentPosition } from "./read-lines.js";
 import { remainingOfFiles } from "./replace-log.js";
-import { SessionFiles, yieldWhenDue } from "./session-files.js";
-import { fileName, idOfPath, partitionDirectory, projectName } from "./session-layout.js";
+import {
+  fileName,
+  idOfPath,
+  partitionDirectory,
+  projectName,
+  SessionFiles,
+  yieldWhenDue,
+} from "./session-files.js";
 
 /** Options that all files of a store share. */
 export interface FileBackendOptions {
@@ -283,4 +289,69 @@ function readHeader(head: readonly Uint8Array[]): SessionHeader | undefined {
     if (header !== undefined) return header;
   }
   return undefined;
+}
+
+// Watches a log file for changes.
+
+/**
+ * Wakes readers when a file may have changed. A change between two waits is not lost: the next wait resolves
+ * at once.
+ */
+export class LogWatch {
+  readonly #fs: FileSystem;
+  readonly #path: string;
+  #unwatch: (() => void) | undefined;
+  readonly #waiting = new Set<() => void>();
+  /** Whether the file changed while no reader waited. */
+  #missed = false;
+
+  constructor(fs: FileSystem, path: string) {
+    this.#fs = fs;
+    this.#path = path;
+  }
+
+  /**
+   * Resolves when the file may have changed since the last call, the signal aborts, or the watch is closed.
+   */
+  changed(signal: AbortSignal): Promise<void> {
+    if (this.#unwatch === undefined) this.#watch();
+    if (this.#missed) {
+      this.#missed = false;
+      return Promise.resolve();
+    }
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#waiting.delete(done);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      this.#waiting.add(done);
+      signal.addEventListener("abort", done, { once: true });
+    });
+  }
+
+  /** Watches the name anew: a watch stays with the file that had the name when it began. */
+  renew(): void {
+    if (this.#unwatch === undefined) return;
+    this.#unwatch();
+    this.#watch();
+  }
+
+  close(): void {
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+    this.#wake();
+    this.#missed = false;
+  }
+
+  #watch(): void {
+    this.#unwatch = this.#fs.watch(this.#path, () => this.#wake());
+    // A change between the caller's read and this watch is not reported.
+    this.#missed = true;
+  }
+
+  #wake(): void {
+    this.#missed = this.#waiting.size === 0;
+    for (const done of [...this.#waiting]) done();
+  }
 }

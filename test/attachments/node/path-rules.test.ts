@@ -12,7 +12,7 @@ import {
   pathOfFileUrl,
   pathRefusal,
   type Root,
-} from "../../../src/storage/files/attachments/path-rules.js";
+} from "../../../src/storage/files/attachments/read-local-file.js";
 
 describe("pathRefusal on POSIX", () => {
   test.each([

@@ -18,7 +18,7 @@ import { type BlobRef, type BlobStore, collectGarbage, digest as digestBy, memor
 import { SessileError } from "sessile/errors";
 import { fileBlobStore } from "sessile/node";
 import { describe, expect, test } from "vitest";
-import { fileBlobStoreOn } from "../../../src/storage/files/blobs/file-store.js";
+import { fileBlobStoreOn } from "../../../src/storage/files/blobs/store-directory.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { fileClock } from "../../support/file-clock.js";
 import { hookedFileSystem, isSync, systemError } from "../../support/hooked-file-system.js";

@@ -2,9 +2,8 @@ import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
-import { sharded } from "../../../src/storage/files/blobs/layout.js";
+import { removeTempFiles, sharded } from "../../../src/storage/files/blobs/layout.js";
 import { StoreDirectory } from "../../../src/storage/files/blobs/store-directory.js";
-import { removeTempFiles } from "../../../src/storage/files/blobs/temp-file.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 
 const dayMs = 86_400_000;

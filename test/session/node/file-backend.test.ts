@@ -30,7 +30,6 @@ import type { FileSystem } from "../../../src/core/node/file-system.js";
 import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
 import { FileLock } from "../../../src/storage/files/file-lock.js";
 import { FileBackend, type FileBackendOptions } from "../../../src/storage/files/session-backend.js";
-import { yieldWhenDue } from "../../../src/storage/files/session-files.js";
 import {
   fileName,
   idOfPath,
@@ -39,7 +38,8 @@ import {
   projectName,
   projectTest,
   storeDirectory,
-} from "../../../src/storage/files/session-layout.js";
+  yieldWhenDue,
+} from "../../../src/storage/files/session-files.js";
 import { fileSessionStoreOn } from "../../../src/storage/files/session-store.js";
 import { fileClock } from "../../support/file-clock.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";

@@ -1,7 +1,7 @@
 import type { SessionEntry, UnknownEntry } from "sessile";
 import type { EntriesPage } from "sessile/node";
 import type { FileSystem } from "../../../src/core/node/file-system.js";
-import { readEntriesBackwardsOn } from "../../../src/storage/files/pages.js";
+import { readEntriesBackwardsOn } from "../../../src/storage/files/read-ends.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 export type Entry = SessionEntry | UnknownEntry;

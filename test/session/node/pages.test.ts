@@ -7,7 +7,7 @@ import { type EntriesPage, fileSessionStore, openSessionFile, readEntriesBackwar
 import { describe, expect, test } from "vitest";
 import type { FileSystem, OpenFile } from "../../../src/core/node/file-system.js";
 import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
-import { readEntriesBackwardsOn } from "../../../src/storage/files/pages.js";
+import { readEntriesBackwardsOn } from "../../../src/storage/files/read-ends.js";
 import { linesBackwards } from "../../../src/storage/files/read-lines.js";
 import { breakage } from "../../arbitraries/broken-sessions.js";
 import { conversation } from "../../arbitraries/conversations.js";

@@ -3,9 +3,9 @@ import type { LogBatch, LogPosition } from "sessile";
 import { describe, expect, test } from "vitest";
 import type { OpenFile } from "../../../src/core/node/file-system.js";
 import { logBatchLines } from "../../../src/session/runtime/log-lines.js";
-import { readHeadTail } from "../../../src/storage/files/read-head-tail.js";
+import { readHeadTail } from "../../../src/storage/files/read-ends.js";
 import { absentPosition, readLines, readRanges } from "../../../src/storage/files/read-lines.js";
-import { LogWatch } from "../../../src/storage/files/watch.js";
+import { LogWatch } from "../../../src/storage/files/session-backend.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 interface ReadResult {

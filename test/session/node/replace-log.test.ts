@@ -16,7 +16,7 @@ import { describe, expect, test } from "vitest";
 import type { OpenFile } from "../../../src/core/node/file-system.js";
 import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
 import { tornLineTerminator } from "../../../src/log/diagnostics.js";
-import { tornTailEnding } from "../../../src/storage/files/repair-torn-tail.js";
+import { tornTailEnding } from "../../../src/storage/files/file-log.js";
 import { copyLog, saveCopy } from "../../../src/storage/files/replace-log.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";

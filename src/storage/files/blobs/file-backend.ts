@@ -22,10 +22,8 @@ import {
   removePartition,
   storageError,
 } from "../../../core/node/file-system.js";
-import type { Layout } from "./layout.js";
-import { hasBytes, readPieces, readWhole } from "./read-file.js";
+import { hasBytes, type Layout, readPieces, readWhole, removeTempFiles, TempFile } from "./layout.js";
 import { existingPaths, listBlobs, StoreDirectory } from "./store-directory.js";
-import { removeTempFiles, TempFile } from "./temp-file.js";
 import { type IsSame, type Touched, touchBlob } from "./touch.js";
 import { deleteQuarantined, FileTrash, fileRef, quarantine } from "./trash.js";
 

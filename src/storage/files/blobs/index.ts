@@ -2,4 +2,4 @@
  * Blobs in files.
  */
 export type { Durability } from "../../../core/arguments.js";
-export { type FileBlobStoreOptions, fileBlobStore } from "./file-store.js";
+export { type FileBlobStoreOptions, fileBlobStore } from "./store-directory.js";

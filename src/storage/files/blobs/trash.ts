@@ -6,8 +6,7 @@ import { hashTable, partsByRef, refFrom, toRef } from "../../../blobs/internal.j
 import type { BlobRef } from "../../../content/index.js";
 import { randomHex8 } from "../../../core/ids.js";
 import { errnoCode, type FileStat, publishExclusive, storageError } from "../../../core/node/file-system.js";
-import { nodeSha256 } from "./layout.js";
-import { readPieces } from "./read-file.js";
+import { nodeSha256, readPieces } from "./layout.js";
 import { existingPaths, type StoreDirectory } from "./store-directory.js";
 import { setTimeToNow } from "./touch.js";
 

@@ -12,8 +12,7 @@ import { nodeFileSystem } from "../../../core/node/node-file-system.js";
 import { BothEnds, defaultLimits } from "../../../log/internal.js";
 import type { DiagnosticCode, SessionHeader } from "../../../session/index.js";
 import { withRegularFile } from "../file-descriptors.js";
-import { remoteLeaseMs } from "../file-lock.js";
-import { readLockFile, staleReason } from "../lock-file.js";
+import { readLockFile, remoteLeaseMs, staleReason } from "../file-lock.js";
 import { type ScanProblem, SessionScan } from "./scan.js";
 
 /** The code of a finding: a {@link DiagnosticCode} of the file, or one of its sidecar files and blobs. */

@@ -30,7 +30,7 @@ import type { SessionHeader } from "../../../session/index.js";
 import { headerLine, noRow, parseKind, withLineFeed, withParent } from "../../../session/internal.js";
 import { withRegularFile } from "../file-descriptors.js";
 import { readRanges } from "../read-lines.js";
-import { idOfPath } from "../session-layout.js";
+import { idOfPath } from "../session-files.js";
 import { Findings, problemFinding, type SessionFinding } from "./diagnose.js";
 import { SessionScan } from "./scan.js";
 
