@@ -1,4 +1,11 @@
-import { collectGarbage, deletePartition, digest, eraseBlobs, memorySessionStore } from "sessile";
+import {
+  type BlobRef,
+  collectGarbage,
+  deletePartition,
+  digest,
+  eraseBlobs,
+  memorySessionStore,
+} from "sessile";
 import { SessileError } from "sessile/errors";
 import { type S3BlobsOptions, s3BlobBackend, s3BlobStore } from "sessile/s3";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -86,8 +93,35 @@ describe("requests", () => {
     const collect = () => collectGarbage(store, { marks: nothing, now: () => now });
     const moves = ["HEAD", "PUT copy", "HEAD", "DELETE"];
     const listed = ["GET list-type", "GET list-type", ...moves, ...moves, ...moves, "GET list-type"];
-    const leftovers = [...Array.from({ length: 5 }, () => "GET uploads"), "GET list-type"];
-    expect(await requestsOf(collect)).toEqual([...listed, ...leftovers]);
+    expect(await requestsOf(collect)).toEqual([...listed, "GET uploads", "GET list-type"]);
+  });
+
+  test.each([
+    ["the whole", undefined, 22, 5],
+    ["a partition", "acme", 22, 4],
+    ["the whole", undefined, 5000, 9],
+    ["a partition", "acme", 5000, 8],
+  ])("of a collection of %s are lists: %s, %i blobs", async (_, partition, blobs, lists) => {
+    const store = partition === undefined ? open() : open().partition(partition);
+    const prefix = partition === undefined ? "" : `@${partition}/`;
+    const refs: BlobRef[] = Array.from(
+      { length: blobs },
+      (_, at) => `sha256:${at.toString(16).padStart(64, "0")}` as BlobRef,
+    );
+    await store.put(noise(1));
+    const [object] = server.objects.values();
+    server.objects.clear();
+    if (object === undefined) throw new Error("no object");
+    for (const ref of refs) server.objects.set(keyOf(prefix, ref), object);
+    // What other partitions have is no cost.
+    for (let at = 0; at < 2000; at++) server.objects.set(`@acme.co/other/${at}`, object);
+    const marks = [{ root: "all", refs, complete: true }];
+    const now = await store.backend.now();
+    const requests = await requestsOf(async () => {
+      expect((await collectGarbage(store, { marks, now: () => now })).kept.count).toBe(blobs);
+    });
+    expect(requests.filter((request) => request !== "GET list-type")).toEqual(["GET uploads"]);
+    expect(requests).toHaveLength(lists);
   });
 
   test("of a backend that knows the server need no probe", async () => {

@@ -169,10 +169,13 @@ export class ObjectBlobs implements BlobBackend {
   }
 
   async *list({ signal }: { readonly signal?: AbortSignal } = {}): AsyncGenerator<BlobStat, void, undefined> {
-    for (const folder of ["sha256", "blake3"] as const) {
-      for await (const object of this.#objects(this.#keys.folder(folder), signal)) {
+    const [blake3Folder, sha256Folder] = [this.#keys.folder("blake3"), this.#keys.folder("sha256")];
+    // Below the prefix of a named partition are no keys of others: one list has both folders.
+    for (const prefix of this.#whole === this ? [sha256Folder, blake3Folder] : [this.#keys.prefix]) {
+      for await (const object of this.#objects(prefix, signal)) {
         const ref = this.#keys.refByKey(object.key);
         if (ref !== undefined) yield statByRef(ref, object);
+        else if (object.key > `${sha256Folder}~`) break;
       }
     }
   }
@@ -212,16 +215,12 @@ export class ObjectBlobs implements BlobBackend {
 
   /** Staged objects, and uploads that were not completed. */
   async removeLeftovers(before: number, options: { readonly dryRun: boolean }): Promise<BlobLeftovers> {
-    let [count, bytes] = [0, 0];
-    const folders = ["staging", "sha256", "blake3", "trash", "quarantine"] as const;
-    for (const folder of folders) {
-      const below = this.#keys.folder(folder);
-      const uploads = await this.#guard("clean", below, async () =>
-        this.#driver.abortUploads?.(below, before, options),
-      );
-      count += uploads?.count ?? 0;
-      bytes += uploads?.bytes ?? 0;
-    }
+    const isOwn = (key: string): boolean => this.#keys.isOwn(key);
+    const { prefix } = this.#keys;
+    const uploads = await this.#guard("clean", prefix, async () =>
+      this.#driver.abortUploads?.(prefix, before, isOwn, options),
+    );
+    let { count, bytes } = uploads ?? { count: 0, bytes: 0 };
     for await (const { key, size, modifiedAt } of this.#objects(this.#keys.folder("staging"))) {
       if (modifiedAt >= before) continue;
       count++;

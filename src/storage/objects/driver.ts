@@ -93,16 +93,18 @@ export interface ObjectDriver {
    * @returns false if another one stayed
    */
   delete(key: string, etag?: string): Promise<boolean>;
-  /** The objects below a prefix, in pages, by their keys. */
+  /** The objects below a prefix, in the order of their keys, in pages. */
   list(prefix: string, signal?: AbortSignal): AsyncIterable<readonly ObjectStat[]>;
   /** Starts an upload by parts. */
   upload(key: string): Promise<ObjectUpload>;
   /**
    * Drops uploads below a prefix that were started before a time, and counts them. Absent if the store lists none.
+   * @param isOwn others stay
    */
   abortUploads?(
     prefix: string,
     before: number,
+    isOwn: (key: string) => boolean,
     options: { readonly dryRun: boolean },
   ): Promise<{ readonly count: number; readonly bytes: number }>;
   /**

@@ -23,6 +23,8 @@ export function prefixArgument(value: unknown): string {
 /** The folders of a partition. Blobs are in those of their algorithm. */
 type BucketFolder = "sha256" | "blake3" | "trash" | "quarantine" | "staging";
 
+const folders = /^(sha256|blake3|trash|quarantine|staging)\//;
+
 /** `<algorithm>/<two digits>/<digest>`. */
 function objectPath(ref: BlobRef): string {
   const [algorithm, hex] = [ref.slice(0, 6), ref.slice(7)];
@@ -51,6 +53,11 @@ export class BucketKeys {
 
   blob(ref: BlobRef): string {
     return this.prefix + objectPath(ref);
+  }
+
+  /** Whether a key is in a folder of this partition: others may lie below the same prefix. */
+  isOwn(key: string): boolean {
+    return key.startsWith(this.prefix) && folders.test(key.slice(this.prefix.length));
   }
 
   /** The ref of a blob's key; undefined for a foreign key. */

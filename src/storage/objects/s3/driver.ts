@@ -219,11 +219,12 @@ export class S3Driver implements ObjectDriver {
   async abortUploads(
     prefix: string,
     before: number,
+    isOwn: (key: string) => boolean,
     { dryRun }: { readonly dryRun: boolean },
   ): Promise<{ readonly count: number; readonly bytes: number }> {
     let [count, bytes] = [0, 0];
     for await (const upload of this.#uploads.list(prefix)) {
-      if (upload.startedAt >= before) continue;
+      if (upload.startedAt >= before || !isOwn(upload.key)) continue;
       count++;
       bytes += await this.#uploads.uploadBytes(upload);
       if (!dryRun) await this.#uploads.abort(upload);
