@@ -1,5 +1,11 @@
 /** A part of this module for other modules of the library, not for its users. */
 
+export {
+  AskedRequests,
+  contentDigest,
+  noteRequest,
+  tellRequests,
+} from "./asked-requests.js";
 export { blockTexts, describeImage, plainContent } from "./message.js";
 export {
   blockAttachments,

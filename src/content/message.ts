@@ -153,6 +153,12 @@ export interface AssistantMessage {
   readonly mode?: string;
   /** The provider's account, if the harness has several. Only that account can decrypt encrypted state. */
   readonly account?: string;
+  /**
+   * The digest of the request that the reply answered, by which `project` knows if its reasoning still counts. A
+   * session records it with a reply to a projection of its context. In a history that you keep yourself it is
+   * `prefix.digest` of the projection. Never sent to a model.
+   */
+  readonly prefix?: string;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }

@@ -142,6 +142,7 @@ const assistantMessage = object({
   summary: optional(boolean),
   mode: optional(string),
   account: optional(string),
+  prefix: optional(string),
   timestamp: number,
 });
 

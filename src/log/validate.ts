@@ -63,6 +63,7 @@ export function isUsualMessage(value: unknown, withImages = true): boolean {
       if (message.refused !== undefined || message.summary !== undefined || message.mode !== undefined)
         return false;
       if (message.account !== undefined || message.providerFields !== undefined) return false;
+      if (!isOptional(message.prefix, "string")) return false;
       if (message.usage !== undefined && !isUsualUsage(message.usage)) return false;
       break;
     case "system":

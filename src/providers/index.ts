@@ -7,6 +7,7 @@ export { toBody } from "./body.js";
 export { type CachePolicy, cacheConversation, cacheSystem } from "./cache-breakpoints.js";
 export type { Explanation } from "./explain.js";
 export type { Loss, LossCode } from "./losses.js";
+export type { RequestPrefix } from "./prefix.js";
 export { project } from "./project.js";
 export type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
 export {

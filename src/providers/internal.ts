@@ -21,7 +21,6 @@ export { DocumentNames, isTextual } from "./media-part.js";
 export { mediaFor, modelNames } from "./model-ref.js";
 export { replyItems } from "./openai/reply-items.js";
 export { CallIds } from "./pair-tool-calls.js";
-export { withoutPastReasoning } from "./past-reasoning.js";
 export { bashText, branchSummaryText, interruptedText, namePrefix } from "./placeholders.js";
 export {
   assertReply,

@@ -138,14 +138,14 @@ export class Base64Placeholders {
   }
 }
 
-/** Runs `make` with placeholders in place of the parts' base64, so that its result has no large strings. */
+/** Runs `make` with a placeholder in place of each part's base64, so that its result has no large strings. */
 export function withBase64Placeholders<T>(
   parts: readonly MediaPart[],
-  placeholders: Base64Placeholders,
+  placeholder: (part: MediaPart) => string,
   make: () => T,
 ): T {
   const replaceable = parts.filter((part): part is OverridablePart => base64Override in part);
-  for (const part of replaceable) part[base64Override](placeholders.for(part.bytes));
+  for (const part of replaceable) part[base64Override](placeholder(part));
   try {
     return make();
   } finally {

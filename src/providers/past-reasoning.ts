@@ -1,23 +1,18 @@
-/** Reasoning that is valid only after the same bytes as when it was made, and so stays away in later turns. */
+/** Reasoning of a model among the parts of its replies, and the rule that only the current turn's goes back. */
 
 import { isRecord } from "../core/shape.js";
+import type { LossList } from "./losses.js";
 import type { AssistantPart, NeutralRequest, OpaquePart, ReasoningPart } from "./request.js";
-import type { RenderTools } from "./target.js";
 
-/**
- * A request without the reasoning of turns that are over, with a loss for each part. A replay policy, a limit or a
- * compaction changes what stood before it.
- *
- * @see https://platform.claude.com/docs/en/build-with-claude/preserved-thinking (stored copy, 2026-11-21)
- */
-export function withoutPastReasoning(request: NeutralRequest, tools: RenderTools): NeutralRequest {
+/** A request without the reasoning of turns that are over, with a loss for each part. */
+export function withoutPastReasoning(request: NeutralRequest, losses: LossList): NeutralRequest {
   const { turns } = request;
   // The user's latest words.
   const current = turns.findLastIndex((turn) => turn.role === "user" && turn.parts.length > 0);
-  const reason = "reasoning of an earlier turn, which the API refuses if anything before it has changed";
+  const reason = "reasoning of an earlier turn, which the target leaves out";
   const isKept = (part: AssistantPart): boolean => {
     if (!isReasoning(part)) return true;
-    tools.reportLoss(part, { code: part.type, by: "policy", reason });
+    losses.add(part.origin, { code: part.type, by: "policy", reason });
     return false;
   };
   return {

@@ -2,8 +2,8 @@
 
 import { resourcesIn } from "../attachments/index.js";
 import { dropRefusedNotes, type InlineContext, inlineAsResources } from "../attachments/internal.js";
-import type { Context, ContextItem } from "../content/index.js";
-import { toolsAfter } from "../content/internal.js";
+import type { AssistantMessage, Context, ContextItem } from "../content/index.js";
+import { noteRequest, toolsAfter } from "../content/internal.js";
 import type { LimitViolation } from "../content/limits/index.js";
 import { describe, oneOfOption, stringArgument } from "../core/arguments.js";
 import { SessileError } from "../core/errors/index.js";
@@ -15,7 +15,10 @@ import { explainRejection } from "./explain.js";
 import { finalizeRequest, isEmptyRequest, textBytes } from "./finalize-request.js";
 import { type Loss, LossList } from "./losses.js";
 import { Base64Placeholders, entryOutline, type Outline, withBase64Placeholders } from "./media-part.js";
+import { isOwn } from "./model-ref.js";
 import { pairTurns } from "./pair-tool-calls.js";
+import { withoutPastReasoning } from "./past-reasoning.js";
+import { comparePrefix, type RequestPrefix } from "./prefix.js";
 import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
 import type {
   NeutralRequest,
@@ -27,7 +30,7 @@ import type {
 } from "./request.js";
 import { latestOnly, mediaIn, selectMessages } from "./select-messages.js";
 import type { RenderTools, Target } from "./target.js";
-import { type ProjectionUsage, requestUsage } from "./usage.js";
+import { requestUsage } from "./usage.js";
 
 /**
  * Projects a context to a request for one target: valid by its rules, within its limits, with a report of all
@@ -77,7 +80,20 @@ export async function project<V>(
   const bytes = (room: number) => textBytes(system, turns, room);
   const broken = await enforceLimits(states, bytes, attaching);
   options.signal?.throwIfAborted();
-  const request = finalizeRequest({ system, turns, states }, target, losses);
+  const whole = finalizeRequest({ system, turns, states }, target, losses);
+  const sent = rules.takesReasoning === "current" ? withoutPastReasoning(whole, losses) : whole;
+  const compared = lazy(() =>
+    comparePrefix(
+      { request: sent, target, context, states, tools: options.tools ?? toolsIn(context.items) },
+      losses,
+    ),
+  );
+  const request = rules.bindsReasoning === true ? compared().request : sent;
+  const prefix = () => (isLatest ? keptByTarget : compared().prefix);
+  if (!isLatest) {
+    const answers = (message: AssistantMessage) => isOwn(message, model);
+    noteRequest(context, { answers, digest: () => prefix().digest });
+  }
   const cached = cachedParts(request, target, options);
   const render = (reportLoss: RenderTools["reportLoss"]) =>
     target.render(request, { trace: (block) => block, endsCache: (part) => cached.has(part), reportLoss });
@@ -88,7 +104,7 @@ export async function project<V>(
   const found = losses.inOrder();
   const forced = found.filter(({ by }) => by !== "policy");
   if (onLoss === "throw") refuseLossy(target, forced);
-  let usage: ProjectionUsage | undefined;
+  const usage = lazy(() => requestUsage(request, target, options.tools ?? toolsIn(context.items)));
   const projection: Projection<V> = {
     get value() {
       return drawn.value();
@@ -103,8 +119,10 @@ export async function project<V>(
       .sort((a, b) => a.item - b.item)
       .map(({ report }) => report),
     get usage() {
-      usage ??= requestUsage(request, target, options.tools ?? toolsIn(context.items));
-      return usage;
+      return usage();
+    },
+    get prefix() {
+      return prefix();
     },
     request,
     target: target.name,
@@ -114,6 +132,24 @@ export async function project<V>(
     },
   };
   return Object.defineProperty(projection, entryOutline, { value: drawn.outline });
+}
+
+/** The prefix of a request whose history the target keeps: nothing can be compared. */
+const keptByTarget: RequestPrefix = {
+  state: "unknown",
+  lost: [],
+  reasoningTokens: 0,
+  cacheTokens: 0,
+  digest: "",
+};
+
+/** Computes a value on the first call. */
+function lazy<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
 
 /** The tools that the context's system messages declare. */
@@ -183,7 +219,11 @@ function lazyValue<V>(
     return { value: () => value, outline: () => undefined };
   }
   const placeholders = new Base64Placeholders();
-  const outline = withBase64Placeholders(media, placeholders, () => render(reportLoss));
+  const outline = withBase64Placeholders(
+    media,
+    ({ bytes }) => placeholders.for(bytes),
+    () => render(reportLoss),
+  );
   let made: { readonly value: V } | undefined;
   return {
     value: () => {

@@ -7,6 +7,7 @@ import type { AttachmentReport, ResizeImage } from "./attachment-state.js";
 import type { CachePolicy } from "./cache-breakpoints.js";
 import type { Explanation } from "./explain.js";
 import type { Loss } from "./losses.js";
+import type { RequestPrefix } from "./prefix.js";
 import type { ReferenceCache } from "./references.js";
 import type { RefusalSearch } from "./refusal-search.js";
 import type { NeutralRequest } from "./request.js";
@@ -35,7 +36,8 @@ export interface ProjectOptions {
   /** The positions of cache markers, for targets that support them. @default none */
   readonly cache?: CachePolicy;
   /**
-   * The tools that the request declares, in the provider's form, to be counted in `usage`. They are not sent.
+   * The tools that the request declares, in the provider's form, for `usage` and `prefix`: a change of tools
+   * is found only if they are given here. They are not sent.
    * @default those that system messages of the context add
    */
   readonly tools?: unknown;
@@ -65,7 +67,8 @@ export interface Projection<V> {
   readonly losses: readonly Loss[];
   /**
    * Omissions by an option of the target, set or default: `notRepeated` if the target keeps its own history,
-   * `unplaced` views of that history, `refused` turns, and reasoning of finished turns. All are by `policy`.
+   * `unplaced` views of that history, `refused` turns, reasoning of finished turns, and reasoning that a
+   * compaction or the replay policy made invalid. All are by `policy`.
    */
   readonly byPolicy: readonly Loss[];
   readonly warnings: readonly ProjectionWarning[];
@@ -76,6 +79,11 @@ export interface Projection<V> {
   readonly attachments: readonly AttachmentReport[];
   /** The estimated cost of the request, computed on first access. */
   readonly usage: ProjectionUsage;
+  /**
+   * Whether this request repeats what the model answered last, and the cost if it does not. Computed on first
+   * access, except for targets that bind reasoning.
+   */
+  readonly prefix: RequestPrefix;
   /** The request before the target rendered it. */
   readonly request: NeutralRequest;
   /** {@link Target.name}. */

@@ -58,7 +58,7 @@ export function promptContract(
     tools: hash(tools ?? null),
     // Without a text beside the projection the digest is that of older versions.
     system: hash(
-      system === undefined ? request.system.map(essence) : [system, ...request.system.map(essence)],
+      system === undefined ? request.system.map(partEssence) : [system, ...request.system.map(partEssence)],
     ),
   };
   return { ...parts, turns: request.turns.map(turnHash), family: hash(parts) };
@@ -99,12 +99,12 @@ function hash(value: unknown): string {
 }
 
 function turnHash(turn: Turn): string {
-  const results = turn.role === "user" ? turn.results.map(essence) : [];
-  return hash([turn.role, results, turn.parts.map(essence)]);
+  const results = turn.role === "user" ? turn.results.map(partEssence) : [];
+  return hash([turn.role, results, turn.parts.map(partEssence)]);
 }
 
 /** A part without its origin, and with digests of large members. */
-function essence(part: Part): unknown {
+export function partEssence(part: Part): unknown {
   const { origin: _, ...rest } = part;
   if (part.type === "media") {
     const { kind, mediaType, name, bytes, resource } = part;
@@ -117,6 +117,6 @@ function essence(part: Part): unknown {
     const { expiresAt: _until, ...reference } = part.reference;
     return { ...rest, reference, resource: undefined };
   }
-  if (part.type === "result") return { ...rest, parts: part.parts.map(essence) };
+  if (part.type === "result") return { ...rest, parts: part.parts.map(partEssence) };
   return rest;
 }

@@ -93,8 +93,16 @@ export interface TargetRules {
    * assistant message. @default the whole context
    */
   readonly history?: "latest";
-  /** Whether the target's own opaque blocks and signed reasoning are sent back. @default true */
-  readonly takesReasoning?: boolean;
+  /**
+   * Whether the target's own opaque blocks and signed reasoning are sent back. `current`: reasoning only in the
+   * turn in which it was made. @default true
+   */
+  readonly takesReasoning?: boolean | "current";
+  /**
+   * Whether reasoning counts only after the same bytes as when it was made. A request then has that of the
+   * replies whose request it repeats, as `AssistantMessage.prefix` records it, and of no others. @default false
+   */
+  readonly bindsReasoning?: boolean;
   /**
    * How an own opaque block with media is sent back, such as an image that the model made: `always`, since the
    * provider requires its history; `replayed`, as the replay policy decides; `never`. A descriptor replaces a

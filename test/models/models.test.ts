@@ -241,7 +241,7 @@ describe("isOneOf", () => {
 });
 
 describe("the modules", () => {
-  test("leave reasoning of earlier turns out for a model that binds it", async () => {
+  test("keep the reasoning that a model binds after the same bytes, and none whose request is not known", async () => {
     const bound = "claude-opus-5-5";
     const signature = JSON.stringify({ anthropic: { signature: "c2ln" } });
     const to = [
@@ -259,23 +259,19 @@ describe("the modules", () => {
           { type: "thinking", thinking, thinkingSignature },
           { type: "text", text: "Yes." },
         );
-      const context = contextFrom([
-        userMessage("a"),
-        said("earlier"),
-        userMessage("b"),
-        said("now"),
-        userMessage("c"),
-      ]);
-      const open = contextFrom([userMessage("a"), said("earlier"), userMessage("b"), said("now")]);
-      const ended = await project<object>(context, target);
-      const { value, byPolicy, losses } = await project<object>(open, target);
-      const thoughts = [ended.value, value].map((one) => JSON.stringify(one).match(/earlier|now/g) ?? []);
-      sent.push(`${thoughts.join(" ")}; ${byPolicy.map(({ code }) => code)}`);
+      const before = [userMessage("a"), said("unknown"), userMessage("b")];
+      const { prefix } = await project<object>(contextFrom(before), target);
+      const known = { ...said("known"), prefix: prefix.digest };
+      const { value, byPolicy, losses } = await project<object>(
+        contextFrom([...before, known, userMessage("c")]),
+        target,
+      );
+      sent.push(`${JSON.stringify(value).match(/unknown|known/g)}; ${byPolicy.map(({ code }) => code)}`);
       expect(losses).toEqual([]);
       expect(JSON.stringify(value).match(/Yes/g)).toHaveLength(2);
     }
-    const apart = " now; reasoning";
-    expect(sent).toEqual([apart, apart, apart, apart, "earlier,now earlier,now; "]);
+    const apart = "known; reasoning";
+    expect(sent).toEqual([apart, apart, apart, apart, "unknown,known; "]);
   });
 
   test("leave OpenRouter's details of it out too, and those of no other model", async () => {
@@ -297,7 +293,9 @@ describe("the modules", () => {
           } as never,
           { model, dialect: "openrouter" },
         );
-      const context = contextFrom([userMessage("a"), said("earlier"), userMessage("b"), said("now")]);
+      const before = [userMessage("a"), said("earlier"), userMessage("b")];
+      const { prefix } = await project<object>(contextFrom(before), target);
+      const context = contextFrom([...before, { ...said("now"), prefix: prefix.digest }]);
       const { value, byPolicy } = await project<object>(context, target);
       const words = JSON.stringify(value).match(/earlier|now|Yes/g);
       return [words?.join(" "), new Set(byPolicy.map(({ code }) => code))];

@@ -24,13 +24,21 @@ describe("withStandIns", () => {
     const part = mediaPart({ kind: "image", mediaType: "image/png", bytes: png(), origin });
     const [base64, dataUrl] = [part.base64, part.dataUrl];
     const standIns = new Base64Placeholders();
-    const seen = withBase64Placeholders([part], standIns, () => [part.base64, part.dataUrl]);
+    const seen = withBase64Placeholders(
+      [part],
+      ({ bytes }) => standIns.for(bytes),
+      () => [part.base64, part.dataUrl],
+    );
     expect(seen.map((one) => standIns.cut(one).spliced)).toEqual([[part.bytes], [part.bytes]]);
     expect(seen[1]).toBe(`data:image/png;base64,${seen[0]}`);
     expect(() =>
-      withBase64Placeholders([part], standIns, () => {
-        throw new Error("no");
-      }),
+      withBase64Placeholders(
+        [part],
+        ({ bytes }) => standIns.for(bytes),
+        () => {
+          throw new Error("no");
+        },
+      ),
     ).toThrow("no");
     expect([part.base64, part.dataUrl]).toEqual([base64, dataUrl]);
   });

@@ -4,8 +4,8 @@ import { withMedia } from "../../content/internal.js";
 import type { LimitProfile } from "../../content/limits/index.js";
 import { describe, stringArgument } from "../../core/arguments.js";
 import type { Target, TargetMedia } from "../../providers/index.js";
-import { mediaFor, withoutPastReasoning } from "../../providers/internal.js";
-import { modelFacts } from "../../providers/models/internal.js";
+import { mediaFor } from "../../providers/internal.js";
+import { bindingOf } from "../../providers/models/internal.js";
 import { providerFamily, toModelRef } from "./families.js";
 import { type AiSdkMessages, isOwnPart, readSignature } from "./messages.js";
 import { renderMessages } from "./render.js";
@@ -57,6 +57,7 @@ export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessag
     rules: {
       ...(family.callId === undefined ? {} : { callId: family.callId }),
       ...(family.toolName === undefined ? {} : { toolName: family.toolName }),
+      ...bindingOf(modelId),
       opaqueMedia,
     },
     ...(limits === undefined
@@ -65,10 +66,7 @@ export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessag
     ...(family.estimate === undefined ? {} : { estimate: family.estimate }),
     ...(family.cacheKey === undefined ? {} : { maxCacheMarkers: 4 }),
     embedsBase64: true,
-    render: (request, tools) => {
-      const isBound = modelFacts(modelId).bindsReasoning === true;
-      return renderMessages(isBound ? withoutPastReasoning(request, tools) : request, tools, family);
-    },
+    render: (request, tools) => renderMessages(request, tools, family),
   };
 }
 

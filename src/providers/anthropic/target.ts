@@ -5,8 +5,7 @@ import { anthropic as anthropicLimits } from "../../content/limits/internal.js";
 import { oneOfOption, stringArgument } from "../../core/arguments.js";
 import { claudeMedia } from "../claude-blocks.js";
 import { mediaFor } from "../model-ref.js";
-import { modelFacts } from "../models/internal.js";
-import { withoutPastReasoning } from "../past-reasoning.js";
+import { bindingOf, modelFacts } from "../models/internal.js";
 import type { Target } from "../target.js";
 import { isOpaqueBlock } from "./drop-unsendable.js";
 import { renderAnthropic } from "./render.js";
@@ -33,9 +32,9 @@ export interface AnthropicMessagesOptions {
   /** The model's context window in tokens. Without it the limits of models with a small window apply. */
   readonly contextWindow?: number;
   /**
-   * Whether reasoning of earlier turns is sent back. Newer models accept reasoning only after the same bytes
-   * as when it was made. A replay policy, a limit or a compaction changes these bytes. Default `current` for
-   * such models (Fable and Mythos from 5.1, Opus from 5.5), `all` for the rest.
+   * The reasoning that is sent back: `all`, or that of the `current` turn. Newer models (Fable and Mythos from
+   * 5.1, the others from 5.5) refuse it after other bytes than those that it was made for. Without this option
+   * they get all that counts, by `prefix` of the projection, and no more. Other models get all.
    */
   readonly reasoning?: "all" | "current";
   /**
@@ -65,11 +64,7 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
   const trimsAssistant = facts.refusesPrefill !== true;
   const profile = options.profile ?? anthropicLimits;
   const { transport = profile.transports[0], contextWindow, account } = options;
-  const reasoning = oneOfOption(
-    "reasoning",
-    options.reasoning ?? (facts.bindsReasoning === true ? "current" : "all"),
-    ["all", "current"],
-  );
+  const reasoning = options.reasoning && oneOfOption("reasoning", options.reasoning, ["all", "current"]);
   const cacheTtl = oneOfOption("cacheTtl", options.cacheTtl, ["5m", "1h"]);
   const isOwnApi = transport === "api";
   return {
@@ -88,6 +83,8 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
     rules: {
       toolName: { maxLength: maxToolNameLength },
       trimsAssistant,
+      ...(reasoning === "current" ? { takesReasoning: reasoning } : {}),
+      ...(reasoning === undefined ? bindingOf(model) : {}),
       // Such as the PDF that a fetch of the API's own found. It takes no image of the model's.
       opaqueMedia: (data) => (isOpaqueBlock(data) ? "always" : "never"),
     },
@@ -95,10 +92,7 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
     embedsBase64: true,
     estimate: { image: facts.image ?? "anthropicLarge" },
     maxCacheMarkers: 4,
-    render: (request, tools) => {
-      const sent = reasoning === "current" ? withoutPastReasoning(request, tools) : request;
-      return renderAnthropic(sent, { cacheTtl, trimsAssistant }, tools);
-    },
+    render: (request, tools) => renderAnthropic(request, { cacheTtl, trimsAssistant }, tools),
   };
 }
 

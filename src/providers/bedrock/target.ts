@@ -4,8 +4,7 @@ import type { LimitProfile } from "../../content/limits/index.js";
 import { bedrockConverse as bedrockConverseLimits } from "../../content/limits/internal.js";
 import { stringArgument } from "../../core/arguments.js";
 import { mediaFor } from "../model-ref.js";
-import { modelFacts } from "../models/internal.js";
-import { withoutPastReasoning } from "../past-reasoning.js";
+import { bindingOf, modelFacts } from "../models/internal.js";
 import type { Target } from "../target.js";
 import {
   acceptedResultTypes,
@@ -65,7 +64,7 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
   const { baseModel = model, provider = "amazon-bedrock", account } = options;
   const facts = bedrockFacts(baseModel);
   const { family, caches, isClaude } = facts;
-  const { image = "anthropicLarge", bindsReasoning } = modelFacts(baseModel);
+  const { image = "anthropicLarge" } = modelFacts(baseModel);
   const { profile = bedrockConverseLimits } = options;
   return {
     name: "bedrock-converse",
@@ -77,6 +76,7 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
     }),
     rules: {
       trimsAssistant: true,
+      ...bindingOf(baseModel),
       ...(isClaude ? {} : { callId }),
       // Images and documents are the user's alone:
       // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html (2026-11-28).
@@ -86,8 +86,7 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
     limits: { profile, model: isClaude ? "claude" : baseModel },
     estimate: { image, pdf: "anthropic" },
     ...(caches ? { maxCacheMarkers: 4 } : {}),
-    render: (request, tools) =>
-      renderConverse(bindsReasoning === true ? withoutPastReasoning(request, tools) : request, facts, tools),
+    render: (request, tools) => renderConverse(request, facts, tools),
   };
 }
 

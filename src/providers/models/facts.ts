@@ -96,6 +96,9 @@ const rows: readonly ModelRow[] = [
   { names: /^claude-(?:fable|mythos)/, from: 501, newest: 502, facts: { bindsReasoning: true } },
   { names: /^claude/, from: 505, facts: { bindsReasoning: true } },
 
+  // https://developers.openai.com/api/docs/guides/keep-prefix-unchanged and latest-model (2026-11-28).
+  { names: /^gpt/, from: 602, facts: { bindsReasoning: true } },
+
   // Texts and calls: usage in recorded replies and requests of 2025 and 2026, those of the AI SDK and of
   // pydantic-ai's tests. Tools: "tool use system prompt token count" of
   // https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview (read 2026-11-28), and from 4.7 on
@@ -227,4 +230,9 @@ export function modelFacts(
   const facts = Object.assign({}, ...found.map((row) => row.facts)) as ModelFacts;
   const tokens = Object.assign({}, plainTokens, ...found.map((row) => row.facts.tokens)) as TokenFacts;
   return { ...facts, tokens, isAssumed: newest !== undefined && version > newest };
+}
+
+/** The rule of a model that binds its reasoning, to spread into a target's rules. */
+export function bindingOf(model: string): { readonly bindsReasoning?: true } {
+  return modelFacts(model).bindsReasoning === true ? { bindsReasoning: true } : {};
 }

@@ -2,8 +2,7 @@
 
 import { unreachable } from "../../core/arguments.js";
 import { mediaFor } from "../model-ref.js";
-import { modelFacts } from "../models/internal.js";
-import { withoutPastReasoning } from "../past-reasoning.js";
+import { bindingOf, modelFacts } from "../models/internal.js";
 import { openingText, resultsReadText } from "../placeholders.js";
 import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";
 import type { CallIdRule, RenderTools, Target } from "../target.js";
@@ -74,13 +73,10 @@ export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> 
     rules: {
       callId: callIdRule(dialect, options.model),
       userFirst: dialect.merges,
+      ...bindingOf(options.model),
       opaqueMedia: (data) => opaqueMedia(data, dialect),
     },
-    render: (request, tools) => {
-      const isBound = modelFacts(options.model).bindsReasoning === true;
-      const writer = new ChatWriter(options, dialect, tools);
-      return writer.value(isBound ? withoutPastReasoning(request, tools) : request);
-    },
+    render: (request, tools) => new ChatWriter(options, dialect, tools).value(request),
   };
 }
 

@@ -5,6 +5,7 @@ import { unreachable } from "../../core/arguments.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import { mediaFor } from "../model-ref.js";
+import { bindingOf } from "../models/internal.js";
 import { openingText } from "../placeholders.js";
 import type { NeutralRequest, Part, ResultPart, UserPart } from "../request.js";
 import type { RenderTools, Target, TargetMedia } from "../target.js";
@@ -56,6 +57,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiR
       // 64 characters: https://github.com/openai/codex/issues/14355 (stored copy, 2026-11-21).
       callId: { character: /[A-Za-z0-9_-]/, maxLength: 64, of: callIdOfStoredId },
       userFirst: false,
+      ...bindingOf(options.model),
     },
     render: (request, tools) => new ResponsesWriter(options, tools, request.turns).value(request),
   };

@@ -404,7 +404,7 @@ export class LiveSession implements Session {
 
   /** Appends of one handle keep the order of the calls, also if one has to wait for the entries that it names. */
   #append<T = readonly SessionEntry[]>(
-    drafts: readonly EntryDraft[],
+    given: readonly EntryDraft[],
     options?: AppendOptions,
     revise?: Revise,
     isSingle = false,
@@ -412,6 +412,7 @@ export class LiveSession implements Session {
     const state = this.#state;
     if (this.#closing !== undefined) return Promise.reject(state.closedError());
     const isAborted = options?.signal?.aborted === true;
+    const drafts = isAborted ? given : state.asked.recordedIn(given);
     // An aborted append is refused at the call, alone.
     if (isAborted || (this.#indexing === undefined && !state.isPartial))
       return this.#queue.append(drafts, options, revise, isSingle);

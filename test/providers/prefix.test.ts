@@ -1,0 +1,253 @@
+import {
+  type AssistantMessage,
+  assistantMessage,
+  type ContextMessage,
+  contextFrom,
+  memorySessionStore,
+  type ProjectOptions,
+  project,
+  type RequestPrefix,
+  type Session,
+  type Target,
+  toolResult,
+  userMessage,
+} from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
+import { replayAlways } from "sessile/attachments";
+import { openaiResponses } from "sessile/openai";
+import { describe, expect, test } from "vitest";
+import { png } from "../attachments/samples.js";
+import { stored, storeOf } from "./samples.js";
+
+const model = "claude-opus-5-5";
+const target = anthropicMessages({ model });
+const picture = png();
+const blobs = storeOf(picture);
+let signatures = 0;
+
+/** A reply of the target's model, whose signature is a new one. */
+function thinks(text: string, to: Target<unknown> = target, ...calls: AssistantMessage["content"]) {
+  const thinkingSignature = `sig${++signatures}`;
+  const thinking = { type: "thinking", thinking: `why ${text}`, thinkingSignature } as const;
+  return assistantMessage(to.model as never, thinking, { type: "text", text }, ...calls);
+}
+
+const sentThoughts = (value: unknown) =>
+  [...JSON.stringify(value).matchAll(/why (\w+)/g)].map(([, word]) => word);
+
+/** A step of an agent: projects, and appends the reply. */
+async function step(
+  session: Session,
+  reply: string,
+  options: ProjectOptions = {},
+  to: Target<unknown> = target,
+) {
+  const projection = await project(await session.context(), to, { blobs, ...options });
+  const sent = sentThoughts(projection.value);
+  await session.appendMessage(thinks(reply, to));
+  return { sent, ...projection.prefix, losses: projection.losses, byPolicy: projection.byPolicy };
+}
+
+const store = memorySessionStore();
+const system = (content: string): ContextMessage => ({ role: "system", content, timestamp: 0 });
+
+async function opened(...messages: readonly ContextMessage[]): Promise<Session> {
+  const session = await store.create({ cwd: "/work" });
+  for (const message of messages) await session.appendMessage(message as never);
+  return session;
+}
+
+describe("a reply", () => {
+  test("records the request that it answered, in at most 100 bytes, and no model sees it", async () => {
+    const session = await opened(userMessage("a"));
+    const { prefix } = await project(await session.context(), target);
+    const { id } = await session.appendMessage(thinks("one"));
+    const line = new TextDecoder().decode(await session.raw(id));
+    const [member = ""] = line.match(/"prefix":"[0-9a-f]+"/) ?? [];
+    expect(member).toContain(prefix.digest);
+    expect(member.length).toBeLessThanOrEqual(100);
+    await session.appendMessage(userMessage("b"));
+    const { value } = await project(await session.context(), target);
+    expect(JSON.stringify(value)).not.toContain(prefix.digest);
+  });
+
+  test("records nothing that is not certain", async () => {
+    const session = await opened(userMessage("a"));
+    await project(await session.context(), target);
+    await project(await session.context(), target, { tools: [{ name: "t" }] });
+    const two = await session.appendMessage(thinks("of two requests"));
+    expect(two.message).not.toHaveProperty("prefix");
+    await project(await session.context(), target);
+    const other = await session.appendMessage(
+      thinks("of another", openaiResponses({ model: "gpt-6.2-sol" })),
+    );
+    expect(other.message).not.toHaveProperty("prefix");
+    const same = await session.appendMessage(thinks("of this"));
+    expect(same.message).toHaveProperty("prefix");
+    const given = await session.appendMessage({ ...thinks("by hand"), prefix: "as given" });
+    expect(given.message).toHaveProperty("prefix", "as given");
+  });
+
+  test("keeps its digest if it is appended again after a failure", async () => {
+    const session = await opened(userMessage("a"));
+    await project(await session.context(), target);
+    const reply = thinks("one");
+    await expect(session.appendMessage(reply, { after: "missing" })).rejects.toThrow();
+    expect((await session.appendMessage(reply)).message).toHaveProperty("prefix");
+  });
+});
+
+describe("the next request", () => {
+  test("is unchanged since the newest reply if it only grew", async () => {
+    const session = await opened(system("be brief"), userMessage("a"));
+    expect(await step(session, "one")).toMatchObject({ state: "new", lost: [], cacheTokens: 0 });
+    await session.appendMessage(userMessage("b", stored(picture)));
+    const second = await step(session, "two");
+    expect(second).toMatchObject({ state: "unchanged", sent: ["one"], lost: [] });
+    expect(second.since).toBe((await session.context()).items[2]?.entryId);
+  });
+
+  test("after a resumption has the reasoning of before", async () => {
+    const session = await opened(userMessage("a"));
+    await step(session, "one");
+    await session.appendMessage(userMessage("b"));
+    await session.close();
+    const again = await store.open(session.id, { mode: "write" });
+    expect(await step(again, "two")).toMatchObject({ state: "unchanged", sent: ["one"] });
+  });
+
+  test("of a history without digests is unknown, and has no reasoning", async () => {
+    const context = contextFrom([userMessage("a"), thinks("one"), userMessage("b")]);
+    const { prefix, value, byPolicy } = await project(context, target);
+    expect(prefix).toMatchObject({ state: "unknown", lost: ["m1"] });
+    expect(sentThoughts(value)).toEqual([]);
+    expect(byPolicy).toMatchObject([{ code: "reasoning", entryId: "m1" }]);
+    expect(
+      sentThoughts((await project(context, anthropicMessages({ model, reasoning: "all" }))).value),
+    ).toEqual(["one"]);
+  });
+
+  test("of a history that a caller keeps has it by the digest of the projection", async () => {
+    const before = [userMessage("a")];
+    const { prefix } = await project(contextFrom(before), target);
+    const after = [...before, { ...thinks("one"), prefix: prefix.digest }, userMessage("b")];
+    expect((await project(contextFrom(after), target)).prefix.state).toBe("unchanged");
+  });
+
+  /** Two replies, a change, and the request after it. */
+  async function changed(
+    change: (session: Session, ids: readonly string[]) => Promise<ProjectOptions | undefined>,
+    options: ProjectOptions = {},
+  ): Promise<RequestPrefix & { readonly sent: readonly (string | undefined)[] }> {
+    const session = await opened(system("be brief"), userMessage("a"));
+    await step(session, "one", options);
+    await session.appendMessage(userMessage("look", stored(picture)));
+    await step(session, "two", options);
+    const ids = (await session.context()).items.map(({ entryId }) => entryId);
+    await session.appendMessage(userMessage("c"));
+    const then = (await change(session, ids)) ?? options;
+    const found = await step(session, "three", then);
+    await session.appendMessage(userMessage("d"));
+    // What the model says after a change counts again.
+    const next = await step(session, "four", then);
+    expect(next).toMatchObject({ state: "unchanged" });
+    expect(next.sent).toEqual([...found.sent, "three"]);
+    return found;
+  }
+
+  test.each<[string, Parameters<typeof changed>, object, readonly string[], number]>([
+    [
+      "tools",
+      [
+        async () => ({ tools: [{ name: "u" }], replay: replayAlways }),
+        { tools: [{ name: "t" }], replay: replayAlways },
+      ],
+      { by: "tools" },
+      [],
+      0,
+    ],
+    [
+      "instructions",
+      [
+        async (session) => {
+          await session.appendMessage({ role: "system", content: "be long", timestamp: 1 });
+          return undefined;
+        },
+        { replay: replayAlways },
+      ],
+      { by: "instructions" },
+      [],
+      4,
+    ],
+    ["policy", [async () => ({}), { replay: replayAlways }], { by: "policy" }, ["one"], 3],
+    [
+      "edit",
+      [
+        async (session, [, first = ""]) => {
+          const replacement = { content: "other" };
+          await session.append([{ type: "context_edit", targetId: first, replacement }]);
+          return undefined;
+        },
+        { replay: replayAlways },
+      ],
+      { by: "edit" },
+      [],
+      1,
+    ],
+    [
+      "removal",
+      [
+        async (session, ids) => {
+          await session.append([{ type: "context_edit", targetId: ids[3] ?? "", replacement: null }]);
+          return undefined;
+        },
+        { replay: replayAlways },
+      ],
+      { by: "edit" },
+      ["one"],
+      3,
+    ],
+  ])("tells of a change of %s, and leaves out what no longer counts", async (name, change, by, sent) => {
+    const found = await changed(...change);
+    expect(found).toMatchObject({ state: "changed", change: by, sent });
+    expect(found.lost).toHaveLength(2 - sent.length);
+    expect(found.reasoningTokens).toBeGreaterThan(0);
+    // Of what a removal left nothing is written again but the newest reply.
+    expect(found.cacheTokens > 0).toBe(name !== "removal");
+    expect(found.since === undefined).toBe(sent.length === 0);
+    expect(JSON.parse(JSON.stringify(found))).toEqual(found);
+  });
+
+  test("has no reasoning of a reply whose own content changed", async () => {
+    const session = await opened(userMessage("a"));
+    await step(session, "one");
+    await session.appendMessage(userMessage("b"));
+    const { items } = await session.context();
+    const content = items[1]?.message as AssistantMessage;
+    const edited = content.content.map((block) =>
+      block.type === "text" ? { ...block, text: "another" } : block,
+    );
+    const targetId = items[1]?.entryId ?? "";
+    await session.append([{ type: "message_update", targetId, message: { ...content, content: edited } }]);
+    expect((await step(session, "two")).sent).toEqual([]);
+  });
+
+  test("after another model's reply still has the model's own reasoning", async () => {
+    const gpt = openaiResponses({ model: "gpt-6.2-sol" });
+    const session = await opened(userMessage("a"));
+    await step(session, "one");
+    await session.appendMessage(userMessage("b"));
+    expect(await step(session, "two", {}, gpt)).toMatchObject({ state: "changed", change: { by: "model" } });
+    await session.appendMessage(userMessage("c"));
+    expect(await step(session, "three")).toMatchObject({ state: "unchanged", sent: ["one"] });
+  });
+
+  test("of parallel calls has the reasoning before them", async () => {
+    const calls = ["a", "b"].map((id) => ({ type: "toolCall", id, name: "read", arguments: {} }) as const);
+    const session = await opened(userMessage("a"));
+    await project(await session.context(), target);
+    await session.appendMessage(thinks("one", target, ...calls));
+    for (const call of calls.toReversed()) await session.appendMessage(toolResult(call, "done"));
+    expect(await step(session, "two")).toMatchObject({ state: "unchanged", sent: ["one"] });
+  });
+});
