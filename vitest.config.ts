@@ -45,7 +45,7 @@ const properties = [
   "test/memory/{path-state,prompt}.test.ts",
   "test/postgres/quotas.test.ts",
   "test/providers/*/*stream.test.ts",
-  "test/providers/{every-stream,every-target,malformed-replies,recovery}.test.ts",
+  "test/providers/{every-stream,every-target,malformed-replies,one-wire,recovery}.test.ts",
   "test/session/{adopt,conformance,open-from-end,properties,tree/tree}.test.ts",
   "test/session/node/{file-store,line-agreement,repair}.test.ts",
   "test/sync/{causality,copy,merge,properties}.test.ts",

@@ -1,6 +1,6 @@
 /** Decides each attachment of a context, then loads those that are sent. */
 
-import { replayCurrentTurn } from "../attachments/index.js";
+import { replayAlways, replayCurrentTurn } from "../attachments/index.js";
 import {
   attachmentText,
   decideAttachments,
@@ -50,10 +50,12 @@ export async function resolveAttachments(
     "others",
   );
   const images = new Map([...ownImages, ...others]);
+  // A model that binds its reasoning loses it if an attachment is sent in another form later.
+  const usual = target.rules?.bindsReasoning === true ? replayAlways : replayCurrentTurn;
   const policy: ReplayPolicy = (resource, place) => {
     const { resourceId } = resource;
     const isRequired = images.has(resourceId) || own.get(placeKey(place.item, resourceId)) === true;
-    return replay === undefined && isRequired ? "full" : (replay ?? replayCurrentTurn)(resource, place);
+    return replay === undefined && isRequired ? "full" : (replay ?? usual)(resource, place);
   };
   const { attachments, unplacedViews } = await decideAttachments(all, {
     target: target.name,

@@ -22,6 +22,7 @@ export { mediaFor, modelNames } from "./model-ref.js";
 export { replyItems } from "./openai/reply-items.js";
 export { CallIds } from "./pair-tool-calls.js";
 export { bashText, branchSummaryText, interruptedText, namePrefix } from "./placeholders.js";
+export { toolsAsRecorded } from "./prefix.js";
 export {
   assertReply,
   blockFields,

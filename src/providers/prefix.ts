@@ -67,10 +67,13 @@ export interface PrefixInput {
   readonly request: NeutralRequest;
   readonly target: Target<unknown>;
   readonly context: Pick<Context, "items"> & Partial<Pick<Context, "usageSince">>;
-  /** As declared to the provider. */
+  /** As declared to the provider; {@link toolsAsRecorded} if they are not known, and taken for unchanged. */
   readonly tools: unknown;
   readonly states: readonly AttachmentState[];
 }
+
+/** Tools of a request that is compared by a program that does not send it. */
+export const toolsAsRecorded: unique symbol = Symbol("tools as recorded");
 
 /** A compared request. */
 export interface ComparedPrefix {
@@ -116,8 +119,7 @@ export function comparePrefix(input: PrefixInput, losses: LossList): ComparedPre
   let change: Change | undefined;
   for (const reply of replies) {
     const { message, before, reasoning, item } = reply;
-    const isSame =
-      before !== undefined && message.prefix?.startsWith(before + kept.text(chainDigits)) === true;
+    const isSame = before !== undefined && repeats(message, before + kept.text(chainDigits), input.tools);
     if (isSame) {
       since = reply;
       change = undefined;
@@ -207,6 +209,12 @@ function ownReplies(
   });
 }
 
+/** Whether a reply answered a request with this digest. */
+function repeats({ prefix = "" }: AssistantMessage, expected: string, tools: unknown): boolean {
+  const from = tools === toolsAsRecorded ? toolDigits : 0;
+  return prefix.slice(from).startsWith(expected.slice(from));
+}
+
 /** Whether the content of a reply is what was recorded with its request. */
 function hasOwnContent(message: AssistantMessage): boolean {
   const recorded = message.prefix?.slice(digestDigits) ?? "";
@@ -219,7 +227,7 @@ function reasoningText(part: ReasoningPart | OpaquePart): string {
 
 /** The change before a reply, after the newest one whose request is repeated. */
 function firstChange(
-  { context: { items, usageSince = 0 }, states }: PrefixInput,
+  { context: { items, usageSince = 0 }, states, tools }: PrefixInput,
   { head }: RequestDigest,
   { item: end, message: { prefix, timestamp }, before }: Reply,
   since: Reply | undefined,
@@ -229,9 +237,10 @@ function firstChange(
   if (summary >= 0 && summary < end && (items[summary]?.message.timestamp ?? 0) > timestamp)
     return { by: "compaction", item: summary };
   const system = items.findLastIndex(({ message }) => message.role === "system");
-  if (prefix.slice(0, nameDigits) !== head.slice(0, nameDigits))
+  if (tools !== toolsAsRecorded && prefix.slice(0, toolDigits) !== head.slice(0, toolDigits))
     return { by: "tools", item: Math.max(0, system) };
-  if (!prefix.startsWith(head)) return { by: "instructions", item: Math.max(0, system) };
+  if (prefix.slice(toolDigits, head.length) !== head.slice(toolDigits))
+    return { by: "instructions", item: Math.max(0, system) };
   const from = since?.item ?? 0;
   const edit = items.findIndex(
     ({ edited, message }, item) =>
@@ -268,7 +277,8 @@ function tokensAfter(
     return { role: "user", results: turn.results.filter(isBetween), parts: turn.parts.filter(isBetween) };
   });
   const sent = { system: isAll ? request.system : [], turns };
-  const { text, images, documents, tools: declared } = requestUsage(sent, target, isAll ? tools : undefined);
+  const known = isAll && tools !== toolsAsRecorded ? tools : undefined;
+  const { text, images, documents, tools: declared } = requestUsage(sent, target, known);
   return text + images + documents + declared;
 }
 
@@ -293,10 +303,11 @@ function withReasoning(request: NeutralRequest, isKept: (part: AssistantPart) =>
 }
 
 /** Digits of the digests of tools and of instructions, of all before a reply, and of the reasoning before it. */
-const nameDigits = 6;
+const toolDigits = 8;
+const systemDigits = 6;
 const rollingDigits = 24;
 const chainDigits = 16;
-const digestDigits = 2 * nameDigits + rollingDigits + chainDigits;
+const digestDigits = toolDigits + systemDigits + rollingDigits + chainDigits;
 
 /** The digests of a request without its reasoning. */
 interface RequestDigest {
@@ -340,7 +351,7 @@ function digestRequest({ request, target, tools }: PrefixInput): RequestDigest {
   const print = (piece: unknown) => JSON.stringify(piece, replacer) ?? "";
   const declared = print(tools ?? null);
   const system = print(request.system.map((part) => part.text));
-  const head = textDigest(declared, nameDigits) + textDigest(system, nameDigits);
+  const head = textDigest(declared, toolDigits) + textDigest(system, systemDigits);
   const rolling = new RollingDigest();
   const before = new Map<number, string>();
   const here = () => head + rolling.text(rollingDigits);
@@ -348,7 +359,7 @@ function digestRequest({ request, target, tools }: PrefixInput): RequestDigest {
     if (item !== undefined && item >= 0 && !before.has(item)) before.set(item, here());
     rolling.add(piece);
   };
-  rolling.add(`${target.name} ${declared}`);
+  rolling.add(target.name);
   if (marks.size === 0) {
     // A target that does not trace its parts, such as messages that another library renders.
     rolling.add(system);

@@ -18,7 +18,7 @@ import { Base64Placeholders, entryOutline, type Outline, withBase64Placeholders 
 import { isOwn } from "./model-ref.js";
 import { pairTurns } from "./pair-tool-calls.js";
 import { withoutPastReasoning } from "./past-reasoning.js";
-import { comparePrefix, type RequestPrefix } from "./prefix.js";
+import { comparePrefix, type RequestPrefix, toolsAsRecorded } from "./prefix.js";
 import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
 import type {
   NeutralRequest,
@@ -82,12 +82,8 @@ export async function project<V>(
   options.signal?.throwIfAborted();
   const whole = finalizeRequest({ system, turns, states }, target, losses);
   const sent = rules.takesReasoning === "current" ? withoutPastReasoning(whole, losses) : whole;
-  const compared = lazy(() =>
-    comparePrefix(
-      { request: sent, target, context, states, tools: options.tools ?? toolsIn(context.items) },
-      losses,
-    ),
-  );
+  const tools = options.tools ?? toolsIn(context.items);
+  const compared = lazy(() => comparePrefix({ request: sent, target, context, states, tools }, losses));
   const request = rules.bindsReasoning === true ? compared().request : sent;
   const prefix = () => (isLatest ? keptByTarget : compared().prefix);
   if (!isLatest) {
@@ -104,7 +100,7 @@ export async function project<V>(
   const found = losses.inOrder();
   const forced = found.filter(({ by }) => by !== "policy");
   if (onLoss === "throw") refuseLossy(target, forced);
-  const usage = lazy(() => requestUsage(request, target, options.tools ?? toolsIn(context.items)));
+  const usage = lazy(() => requestUsage(request, target, tools === toolsAsRecorded ? undefined : tools));
   const projection: Projection<V> = {
     get value() {
       return drawn.value();

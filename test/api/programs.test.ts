@@ -57,8 +57,8 @@ describe("the chat agent", () => {
     const second = await talk(server.url);
     expect(second.id).toBe(first.id);
     expect(server.requests.map((request) => messagesOf(request).length)).toEqual([1, 3, 5, 7]);
-    // The picture of this turn goes on every round of its tools, that of the turn before on none.
-    expect(server.requests.map(imagesOf)).toEqual([1, 1, 1, 1]);
+    // The model binds its reasoning to what it saw, so that the picture of the turn before stays as it was sent.
+    expect(server.requests.map(imagesOf)).toEqual([1, 1, 2, 2]);
   });
 
   // @covers R21 R25

@@ -232,9 +232,7 @@ describe("what was seen in an attachment", () => {
       const { value } = await project(
         await session.context(),
         anthropicMessages({ model: "claude-opus-5-5" }),
-        {
-          blobs,
-        },
+        { blobs, replay: replayCurrentTurn },
       );
       requests.push(value.messages.map((one) => JSON.stringify(one)));
     };

@@ -192,7 +192,7 @@ describe.each(Object.entries(makers))("an image of %s", (_, { reply, target, req
   test("is described to another model, with a loss", async () => {
     const { blobs, session } = await recorded(reply);
     await session.appendMessage(userMessage("And now?"));
-    const other = anthropicMessages({ model: "claude-opus-5-5" });
+    const other = anthropicMessages({ model: "claude-opus-5" });
     const { value, losses } = await project(await session.context(), other, { blobs });
     expect(count(value)).toBe(0);
     expect(JSON.stringify(value)).toMatch(/\[image, image\/png/);

@@ -13,7 +13,7 @@ import {
   userMessage,
 } from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
-import { replayAlways } from "sessile/attachments";
+import { replayAlways, replayCurrentTurn } from "sessile/attachments";
 import { openaiResponses } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import { png } from "../attachments/samples.js";
@@ -179,7 +179,13 @@ describe("the next request", () => {
       [],
       4,
     ],
-    ["policy", [async () => ({}), { replay: replayAlways }], { by: "policy" }, ["one"], 3],
+    [
+      "policy",
+      [async () => ({ replay: replayCurrentTurn }), { replay: replayAlways }],
+      { by: "policy" },
+      ["one"],
+      3,
+    ],
     [
       "edit",
       [

@@ -2,8 +2,9 @@
 
 import { resolve } from "node:path";
 import type { LimitProfile } from "../../content/limits/index.js";
+import { prefixCost, prefixText } from "../../providers/cost/internal.js";
 import { type Projection, project as projected } from "../../providers/index.js";
-import { bodyPieces } from "../../providers/internal.js";
+import { bodyPieces, toolsAsRecorded } from "../../providers/internal.js";
 import type { Session } from "../../session/index.js";
 import { type CommandBody, requiredOption, textOption, UsageError } from "../command.js";
 import type { OpenedSession } from "../named-session.js";
@@ -25,13 +26,17 @@ const project: CommandBody = {
     "Prints the losses and the limits of the request; `-o FILE` writes its body. Nothing is sent. Without `--model`",
     "the model of the session is meant if the target is its provider.",
   ],
-  finds: "if something is lost, or over a limit",
+  finds: "if something is lost or over a limit, or with `--prefix` if the prefix changed",
   arguments: [{ name: "S", kind: "session", description: "The session." }],
   options: [
     ...sourceOptions,
     { name: "target", value: "T", choices: Object.keys(targets), description: "The target." },
     { name: "model", value: "M", description: "The model of the request." },
     { name: "at", value: "ID", description: "The entry at which the context is built. Default: the leaf." },
+    {
+      name: "prefix",
+      description: "Print only whether the request repeats what the model answered, and the cost if not.",
+    },
     { name: "output", short: "o", value: "FILE", description: "Write the body of the request to a file." },
   ],
   examples: [
@@ -40,6 +45,10 @@ const project: CommandBody = {
       does: "the losses on the way to Gemini",
     },
     { line: "sessile project latest --target anthropic -o body.json", does: "the body, without sending it" },
+    {
+      line: "sessile project latest --target anthropic --prefix",
+      does: "where the next request breaks the cache",
+    },
   ],
   async run(parsed, context) {
     const { out } = context;
@@ -54,6 +63,13 @@ const project: CommandBody = {
       if (model === undefined)
         throw new UsageError(`--model is needed: the session has no model of ${target.provider}`);
       const projection = await projectAt(opened, at, target.make(model), context.signal);
+      const { prefix } = projection;
+      const prefixResult = { ...prefix, cost: prefixCost(prefix, model) };
+      if (parsed.options.prefix === true) {
+        if (out.json) await out.value(prefixResult);
+        else await out.line(out.clean(prefixText(prefix, model)));
+        return prefix.state === "changed" ? 1 : 0;
+      }
       const file = textOption(parsed, "output");
       let bodyBytes = 0;
       // Async, so that an abort is seen between the pieces.
@@ -76,6 +92,7 @@ const project: CommandBody = {
         warnings: projection.warnings,
         attachments: projection.attachments,
         usage: projection.usage,
+        prefix: prefixResult,
         bodyBytes,
         limits,
         ...(opened.damaged > 0 && { damaged: opened.damaged }),
@@ -96,7 +113,9 @@ async function projectAt(
   target: Parameters<typeof projected<object>>[1],
   signal: AbortSignal,
 ): Promise<Projection<object>> {
-  return projected(await session.context(at), target, { ...(blobs && { blobs }), signal });
+  // What the session's own program declares is not known here.
+  const tools = toolsAsRecorded;
+  return projected(await session.context(at), target, { ...(blobs && { blobs }), tools, signal });
 }
 
 /** The model in force, if it is one of the provider. */

@@ -5,6 +5,9 @@ import { type FileRecord, fileLedger } from "../../compaction/index.js";
 import { estimateMessageTokens } from "../../content/estimate/index.js";
 import { type ContextMessage, contextFrom } from "../../content/index.js";
 import type { CostOptions, ModelPrice } from "../../providers/cost/index.js";
+import { prefixCost, prefixText } from "../../providers/cost/internal.js";
+import { project, type RequestPrefix } from "../../providers/index.js";
+import { toolsAsRecorded } from "../../providers/internal.js";
 import type { Session } from "../../session/index.js";
 import { type CommandBody, type CommandContext, textOption, textOptions, UsageError } from "../command.js";
 import { openOrSkip } from "../damage.js";
@@ -13,6 +16,7 @@ import { type Output, table } from "../output.js";
 import { readRegular } from "../regular-file.js";
 import { locateAll, sourceOptions } from "../sources.js";
 import { type Group, type Grouping, groupings, Spending, type Spent } from "../spending.js";
+import { targets } from "../targets.js";
 
 /** The sums over all sessions of a call of the command. */
 interface Sums {
@@ -35,6 +39,8 @@ interface Branch {
   readonly context: ReadonlyMap<string, number>;
   /** Those of subagents too. */
   readonly files: readonly Pick<FileRecord, "path" | "operations" | "gone">[];
+  /** Of the next request to the model in force, if it is one of a target. */
+  readonly prefix?: RequestPrefix & { readonly cost: number | undefined; readonly words: string };
 }
 
 const stats: CommandBody = {
@@ -156,7 +162,27 @@ async function sessionBranch({ session, children }: OpenedSession): Promise<Bran
       files.set(path, { path, operations: all, ...(gone && { gone }) });
     }
   }
-  return { cacheHits: hits.filter(({ prompt }) => prompt > 0), context, files: [...files.values()] };
+  const prefix = await nextPrefix(session);
+  return {
+    cacheHits: hits.filter(({ prompt }) => prompt > 0),
+    context,
+    files: [...files.values()],
+    ...(prefix && { prefix }),
+  };
+}
+
+/** Whether the next request repeats what the session's model answered last. */
+async function nextPrefix(session: Session): Promise<Branch["prefix"]> {
+  const context = await session.context();
+  const last = context.items.findLast(({ message }) => message.role === "assistant")?.message;
+  if (last?.role !== "assistant" || last.prefix === undefined) return undefined;
+  const { provider, model, api } = last;
+  const target = Object.values(targets)
+    .map((each) => each.make(model))
+    .find((each) => each.model.provider === provider && each.model.api === api);
+  if (target === undefined) return undefined;
+  const { prefix } = await project(context, target, { tools: toolsAsRecorded });
+  return { ...prefix, cost: prefixCost(prefix, model), words: prefixText(prefix, model) };
 }
 
 /** The files of the whole branch, also those of messages that a compaction replaced. */
@@ -249,13 +275,15 @@ async function print(sums: Sums, out: Output): Promise<void> {
   if (branch !== undefined) await printBranch(branch, out);
 }
 
-async function printBranch({ cacheHits, context, files }: Branch, out: Output): Promise<void> {
+async function printBranch({ cacheHits, context, files, prefix }: Branch, out: Output): Promise<void> {
   if (cacheHits.length > 0) {
     const shares = cacheHits.map(
       ({ turn, prompt, cached }) => `${turn}: ${Math.round((cached / prompt) * 100)} %`,
     );
     await out.line("", out.style("bold", "Cached part of the prompt by turn"), shares.join("  "));
   }
+  if (prefix !== undefined)
+    await out.line("", out.style("bold", "Prefix of the next request"), out.clean(prefix.words));
   const total = [...context.values()].reduce((sum, tokens) => sum + tokens, 0);
   if (total > 0) {
     await out.line("", out.style("bold", `Context at the leaf: about ${total.toLocaleString("en")} tokens`));

@@ -98,7 +98,7 @@ interface RequestProps {
 }
 
 function Request({ request, panel, state, target }: RequestProps) {
-  const { body, bytes, losses, byPolicy, warnings, usage, absent } = request;
+  const { body, bytes, losses, byPolicy, warnings, usage, prefix, absent } = request;
   const { entryId } = panel;
   return (
     <>
@@ -106,6 +106,7 @@ function Request({ request, panel, state, target }: RequestProps) {
         {bytesText(bytes)}, about {countText(usage.total)} tokens
         {usage.imageCount > 0 && `, ${usage.imageCount} images`}.
       </p>
+      <p class="small">Prefix: {visibleText(prefix)}</p>
       {warnings.map(({ code, message }) => (
         <p key={code} class="warning">
           Warning: {visibleText(message)}

@@ -7,8 +7,10 @@ import { isRecord } from "../../core/shape.js";
 import { aiSdkMessages } from "../../frameworks/ai-sdk/index.js";
 import { anthropicMessages } from "../../providers/anthropic/index.js";
 import { bedrockConverse } from "../../providers/bedrock/index.js";
+import { prefixText } from "../../providers/cost/internal.js";
 import { geminiContents } from "../../providers/gemini/index.js";
 import { type Loss, type Projection, project, type Target, toBody } from "../../providers/index.js";
+import { toolsAsRecorded } from "../../providers/internal.js";
 import { openaiChat, openaiResponses } from "../../providers/openai/index.js";
 import type { LeftOutImage, PageImage } from "../page-data.js";
 import type { SeenContext } from "./seen-context.js";
@@ -81,6 +83,8 @@ export interface SentRequest {
   readonly warnings: Projection<object>["warnings"];
   readonly attachments: Projection<object>["attachments"];
   readonly usage: Projection<object>["usage"];
+  /** Whether it repeats what the model answered, in words. */
+  readonly prefix: string;
   /** Images of the context that are not in the page, so that the body lacks them. */
   readonly absent: number;
 }
@@ -95,6 +99,7 @@ export async function sentRequest(
   const context = withImages(seen, images);
   const projection = await project(context, sentTargets[target].make(model), {
     blobs: { get: async (ref) => imageBytes(images.get(ref)) },
+    tools: toolsAsRecorded,
   });
   const body = toBody(projection, { model });
   const leftOut = new Set(images.leftOut.map(({ key }) => key));
@@ -103,6 +108,7 @@ export async function sentRequest(
     body: shortBody({ model, ...projection.value }),
     bytes: body.size,
     ...{ losses, byPolicy, warnings, attachments, usage },
+    prefix: prefixText(projection.prefix, model),
     absent: keysIn(seen).filter((key) => leftOut.has(key)).length,
   };
 }

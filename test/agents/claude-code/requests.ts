@@ -22,7 +22,9 @@ export async function projected(
   const { model } = context;
   const replay = () => "full" as const;
   const isOwn = model?.provider === "anthropic";
-  const target = anthropicMessages({ model: isOwn ? model.modelId : "claude-opus-5-5" });
+  // What an imported reply answered is not known, so that its reasoning goes only if asked for.
+  const reasoning = "current";
+  const target = anthropicMessages({ model: isOwn ? model.modelId : "claude-opus-5-5", reasoning });
   const { value } = await project(context, target, { blobs, replay });
   return reduced(value);
 }

@@ -39,3 +39,14 @@ export function differences(sent: unknown, read: unknown, path = ""): readonly F
   }
   return [{ path, problem: "is read as something else, or not at all" }];
 }
+
+/** JSON with the members of each object in order, without some of them. */
+export function canonicalJson(value: unknown, without: readonly string[]): string {
+  return (
+    JSON.stringify(value, (_key, member: unknown) => {
+      if (typeof member !== "object" || member === null || Array.isArray(member)) return member;
+      const members = Object.entries(member).filter(([key]) => !without.includes(key));
+      return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)));
+    }) ?? ""
+  );
+}
