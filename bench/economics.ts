@@ -1,9 +1,11 @@
 import {
+  type Context,
   memoryBlobStore,
   memorySessionStore,
   project,
   type ReplayPolicy,
   type Session,
+  type ThinkingBlock,
   type Usage,
 } from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
@@ -46,12 +48,23 @@ interface Provider {
   readonly pdf: "anthropic" | "gemini";
   units(
     session: Session,
-    replay: ReplayPolicy,
+    sending: Sending,
     blobs: ReturnType<typeof memoryBlobStore>,
   ): Promise<readonly unknown[]>;
+  /** What a reply has of so many characters of reasoning; absent for a model that does not bind it. */
+  readonly thinks?: (text: string) => ThinkingBlock;
+}
+
+/** How a request is made. */
+interface Sending {
+  readonly replay: ReplayPolicy;
+  readonly reasoning?: "all" | "current";
 }
 
 const claudeRules = { minimumTokens: 1024, granularity: "ends", lookback: 20, countsWrites: true } as const;
+
+/** Reasoning items so far. */
+let items = 0;
 
 const providers: readonly Provider[] = [
   {
@@ -64,10 +77,14 @@ const providers: readonly Provider[] = [
       "5 min": { ...claudeRules, lifetimeSeconds: 300 },
       "1 h": { ...claudeRules, lifetimeSeconds: 3600, hour: true },
     },
-    async units(session, replay, blobs) {
-      const target = anthropicMessages({ model: "claude-opus-5-5" });
+    async units(session, { replay, reasoning }, blobs) {
+      const target = anthropicMessages({
+        model: "claude-opus-5-5",
+        ...(reasoning === "current" ? { reasoning } : {}),
+      });
       return (await project(await session.context(), target, { blobs, replay })).value.messages;
     },
+    thinks: (thinking) => ({ type: "thinking", thinking, thinkingSignature: "c2lnbmVk" }),
   },
   {
     name: "GPT-6.2 Sol",
@@ -78,9 +95,14 @@ const providers: readonly Provider[] = [
     rules: {
       "30 min": { lifetimeSeconds: 1800, minimumTokens: 1024, granularity: "ends", countsWrites: true },
     },
-    async units(session, replay, blobs) {
+    async units(session, { replay }, blobs) {
       const target = openaiResponses({ model: "gpt-6.2-sol" });
       return (await project(await session.context(), target, { blobs, replay })).value.input;
+    },
+    thinks: (thinking) => {
+      const summary = [{ type: "summary_text", text: thinking }];
+      const item = { type: "reasoning", id: `rs_${++items}`, summary, encrypted_content: "c2lnbmVk" };
+      return { type: "thinking", thinking, thinkingSignature: JSON.stringify(item) };
     },
   },
   {
@@ -92,17 +114,16 @@ const providers: readonly Provider[] = [
     rules: {
       implicit: { lifetimeSeconds: 300, minimumTokens: 2048, granularity: "anywhere", countsWrites: false },
     },
-    async units(session, replay, blobs) {
+    async units(session, { replay }, blobs) {
       const target = geminiContents({ model: "gemini-2.5-pro" });
       return (await project(await session.context(), target, { blobs, replay })).value.contents;
     },
   },
 ];
 
-/** A choice of a harness. */
-interface Setting {
+/** A choice of a harness. With `reasoning` each reply has reasoning, of which so much is sent. */
+interface Setting extends Sending {
   readonly name: string;
-  readonly replay: ReplayPolicy;
   readonly prunes?: boolean;
   readonly strategy?: CompactionStrategy;
   /** The system's text is a memory, which is written after every fourth turn. */
@@ -122,7 +143,18 @@ const settings: readonly Setting[] = [
   ...(["frozen", "rendered at each write"] as const).map((memory) => ({
     ...{ name: `memory, ${memory}`, replay: replayCurrentTurn, strategy: rollingSummary(), memory },
   })),
+  ...(
+    [
+      ["all reasoning, replayAlways", replayAlways, "all"],
+      ["all reasoning, replayCurrentTurn", replayCurrentTurn, "all"],
+      ["the turn's reasoning, replayCurrentTurn", replayCurrentTurn, "current"],
+    ] as const
+  ).map(([name, replay, reasoning]) => ({
+    ...{ name: `${name}, compacted`, replay, reasoning, strategy: rollingSummary() },
+  })),
 ];
+/** Of each reply that has reasoning. */
+const reasoningCharacters = 2_400;
 /** Turns between two writes of a memory. */
 const writeEvery = 4;
 const recommended = "replayCurrentTurn, compacted";
@@ -137,6 +169,8 @@ interface Outcome {
   /** Bytes of each request that the one before it began with too. */
   readonly prefixBytes: number;
   readonly breaks: ReadonlyMap<string, readonly number[]>;
+  /** Blocks of reasoning of the context, and those of its request, summed over all requests. */
+  readonly reasoning: { readonly made: number; readonly sent: number };
 }
 
 export const economics: Claim = {
@@ -149,7 +183,11 @@ export const economics: Claim = {
     const targets: Target[] = [];
     for (const provider of providers) {
       const measured = new Map<string, Outcome>();
-      for (const setting of settings) measured.set(setting.name, await run(rounds, provider, setting, blobs));
+      for (const setting of settings) {
+        if (setting.reasoning !== undefined && provider.thinks === undefined) continue;
+        if (setting.reasoning === "current" && provider.provider !== "anthropic") continue;
+        measured.set(setting.name, await run(rounds, provider, setting, blobs));
+      }
       const dearest = measured.get("replayAlways")?.uncached ?? Number.NaN;
       for (const [name, outcome] of measured) {
         for (const [lifetime, { dollars, readBytes }] of outcome.cached) {
@@ -165,7 +203,8 @@ export const economics: Claim = {
             `1/${(dearest / dollars).toFixed(1)}`,
             percent(readBytes / outcome.bytes),
             percent(outcome.prefixBytes / outcome.bytes),
-            [...printBreaks(outcome), ...own.map(printTarget)].join("; ") || "none",
+            [...printBreaks(outcome), ...printReasoning(outcome), ...own.map(printTarget)].join("; ") ||
+              "none",
           ]);
         }
       }
@@ -195,6 +234,10 @@ function frozenTarget(dollars: number, rendered: number): Target {
   };
 }
 
+function printReasoning({ reasoning: { made, sent } }: Outcome): readonly string[] {
+  return made === 0 ? [] : [`${percent(sent / made)} of the context's reasoning is sent`];
+}
+
 function printBreaks({ breaks }: Outcome): readonly string[] {
   return [...breaks].map(([why, at]) => {
     const shown = at.slice(0, 4).join(", ");
@@ -205,7 +248,7 @@ function printBreaks({ breaks }: Outcome): readonly string[] {
 async function run(
   rounds: readonly Round[],
   provider: Provider,
-  { replay, strategy, prunes, memory: kept }: Setting,
+  { strategy, prunes, memory: kept, ...sending }: Setting,
   blobs: ReturnType<typeof memoryBlobStore>,
 ): Promise<Outcome> {
   await using session = await memorySessionStore().create({ cwd: "/project" });
@@ -222,12 +265,19 @@ async function run(
   const unitOf = units(provider);
   const breaks = new Map<string, number[]>();
   const sums = { uncached: 0, bytes: 0, prefixBytes: 0 };
+  const reasoning = { made: 0, sent: 0 };
   let previous: readonly Unit[] = [];
   let changed: string | undefined;
-  for (const { turn, at, before, answer } of rounds) {
+  for (const { turn, at, before, answer: plain } of rounds) {
+    const thought = sending.reasoning && provider.thinks?.(prose(turn, reasoningCharacters));
+    const answer = thought === undefined ? plain : { ...plain, content: [thought, ...plain.content] };
     for (const message of before) await session.appendMessage(message);
     const head = kept === undefined ? system : (await memory.prompt()).system;
-    const now = [head, ...(await provider.units(session, replay, blobs))].map(unitOf);
+    const now = [head, ...(await provider.units(session, sending, blobs))].map(unitOf);
+    if (sending.reasoning !== undefined) {
+      reasoning.made += blocksOfReasoning(await session.context());
+      reasoning.sent += now.reduce((sum, unit) => sum + unit.reasoning, 0);
+    }
     const shared = sharedUnits(previous, now);
     if (shared < previous.length) {
       const why = changed ?? "the policy leaving attachments out";
@@ -276,7 +326,7 @@ async function run(
   const [first] = cached.values();
   if (unknown.length > 0 || Math.abs(cost.total - (first?.dollars ?? 0)) > 0.001)
     throw new Error(`the session costs ${cost.total}, its calls ${first?.dollars}`);
-  return { ...sums, cached, breaks };
+  return { ...sums, cached, breaks, reasoning };
 }
 
 async function compacted(session: Session, strategy: CompactionStrategy): Promise<boolean> {
@@ -300,8 +350,8 @@ function sharedUnits(before: readonly Unit[], now: readonly Unit[]): number {
 }
 
 /** Units by their text, each counted once. */
-function units(provider: Provider): (value: unknown) => Unit {
-  const known = new Map<string, Unit>();
+function units(provider: Provider): (value: unknown) => ThinkingUnit {
+  const known = new Map<string, ThinkingUnit>();
   return (value) => {
     const text = JSON.stringify(value);
     const unit = known.get(text);
@@ -311,10 +361,24 @@ function units(provider: Provider): (value: unknown) => Unit {
       tokens: Math.ceil(tokensIn(value, provider)),
       bytes: text.length,
       blocks: blocksIn(value),
+      reasoning: text.match(/"type":"(?:thinking|reasoning)"/g)?.length ?? 0,
     };
     known.set(text, made);
     return made;
   };
+}
+
+/** A unit with the number of its blocks of reasoning. */
+type ThinkingUnit = Unit & { readonly reasoning: number };
+
+function blocksOfReasoning({ items: shown }: Context): number {
+  return shown.reduce(
+    (sum, { message }) =>
+      message.role === "assistant"
+        ? sum + message.content.filter(({ type }) => type === "thinking").length
+        : sum,
+    0,
+  );
 }
 
 function blocksIn(value: unknown): number {
