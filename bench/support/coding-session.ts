@@ -7,6 +7,7 @@ import {
   userMessage,
 } from "sessile";
 import { ingest } from "sessile/attachments";
+import { pngChunk, png as wholePng } from "../../test/support/media-files.js";
 
 /** One request of a session: the messages that are new since the one before, and the answer that it gets. */
 export interface Round {
@@ -85,14 +86,9 @@ export const pictureSize = { width: 1280, height: 800 };
 /** Pages of every PDF. */
 export const pdfPages = 3;
 
-/** A PNG by its head, of 20 KB. */
+/** A PNG of 20 KB, most of which is a chunk that no reader knows. */
 function png(number: number): Uint8Array {
-  const bytes = filled(number, 20_000);
-  bytes.set([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52]);
-  new DataView(bytes.buffer).setUint32(16, pictureSize.width);
-  new DataView(bytes.buffer).setUint32(20, pictureSize.height);
-  bytes.set([8, 2, 0, 0, 0], 24);
-  return bytes;
+  return wholePng(pictureSize, [pngChunk("fiLl", filled(number, 20_000))]);
 }
 
 /** A PDF by its head, of 40 KB. */

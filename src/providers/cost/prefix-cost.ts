@@ -1,7 +1,16 @@
 /** What a changed prefix costs, and the words for it in the command line and the viewer. */
 
-import type { RequestPrefix } from "../index.js";
 import { usageCost } from "./cost.js";
+
+/** `Projection.prefix`. */
+interface RequestPrefix {
+  readonly state: "unchanged" | "changed" | "new" | "unknown";
+  readonly since?: string;
+  readonly change?: { readonly by: keyof typeof changes; readonly entryId: string };
+  readonly lost: readonly string[];
+  readonly reasoningTokens: number;
+  readonly cacheTokens: number;
+}
 
 /** The cost of a request's changed prefix, of processing its tokens again in place of a read from the cache. */
 export function prefixCost({ cacheTokens }: RequestPrefix, model: string): number | undefined {
@@ -28,7 +37,7 @@ export function prefixText(prefix: RequestPrefix, model: string): string {
   return [states[state], ...(cacheTokens > 0 ? [read] : []), ...(lost.length > 0 ? [left] : [])].join(" ");
 }
 
-const changes: Readonly<Record<NonNullable<RequestPrefix["change"]>["by"], string>> = {
+const changes = {
   compaction: "a compaction replaced messages",
   edit: "a message was edited",
   policy: "an attachment is sent in another form",
