@@ -1,5 +1,5 @@
 import { Pool } from "pg";
-import { type BlobRef, type BlobStoreOptions, userMessage } from "sessile";
+import { type BlobRef, type BlobStore, type BlobStoreOptions, userMessage } from "sessile";
 import { type BlobConformanceFixture, blobStoreConformance } from "sessile/conformance";
 import { type MysqlClient, mysqlBlobStore, openMysql } from "sessile/mysql";
 import { openPostgres, type PostgresQuery, postgresBlobStore } from "sessile/postgres";
@@ -183,6 +183,24 @@ describe.each(engines)("blobs in $name", ({ start, without }) => {
     expect(await blobs.get(ref)).toEqual(bytes);
     await blobs.delete(ref);
     expect(await rows()).toEqual([]);
+  });
+
+  // @covers durability:sql-blob-bound
+  test("a blob of more than 100 MB is refused before anything is written, unless the store allows it", async ({
+    skip,
+  }) => {
+    skip(without !== undefined, without);
+    const { open, openDoor, run } = await start();
+    const size = 100_000_001;
+    const put = (blobs: BlobStore) => blobs.put(inChunks(new Uint8Array(10), 10), { size });
+    for (const blobs of [await open(), (await openDoor()).blobs]) {
+      await expect(put(blobs)).rejects.toMatchObject({
+        code: "BLOB_TOO_LARGE",
+        details: { bytes: size, maxBytes: 100_000_000 },
+      });
+    }
+    await expect(put(await open({ maxBytes: size }))).rejects.toMatchObject({ code: "BLOB_MISMATCH" });
+    expect(await run("select upload from blob_part", [])).toEqual([]);
   });
 
   test("a put that fails after its blob appeared leaves the bytes to all who have it", async ({ skip }) => {

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { useProgram } from "./start-child.js";
 
 const program = useProgram(new URL("./large-collection-child.ts", import.meta.url));
+const bucket = useProgram(new URL("./large-bucket-child.ts", import.meta.url));
 const database = useProgram(new URL("./large-database-child.ts", import.meta.url));
 
 test("a collection of 100,000 sessions and a million blobs takes 45 bytes a referenced blob", async () => {
@@ -44,4 +45,18 @@ test("a collection of 10,000 sessions in PGlite and 100,000 blobs reads each lin
   expect(first?.grown).toBeLessThan(300);
   expect(second?.grown).toBeLessThan(100);
   expect(second?.ms).toBeLessThan((first?.ms ?? 0) / 2);
+});
+
+test("a partition of 100,000 blobs on S3 is listed and collected by its pages, in bounded memory", async () => {
+  const run = promisify(execFile);
+  const args = ["--max-old-space-size=64", bucket(), "100000", "10000"];
+  const { stdout } = await run(process.execPath, args, { timeout: 240_000 });
+  const { list, verify, collection, megabytes } = JSON.parse(stdout);
+  const found = 100_000;
+  expect(list).toMatchObject({ found, requests: { list: 100 } });
+  expect(verify).toMatchObject({ found: 10_000, requests: { GET: 10_000 } });
+  // The list, the trash, staged objects and uploads.
+  expect(collection).toMatchObject({ found, requests: { list: 102, uploads: 1 } });
+  // The bucket of the test has 25 of these.
+  expect(megabytes).toBeLessThan(200);
 });

@@ -32,6 +32,11 @@ import { isSame, readBytes } from "./lines.js";
 /** The bytes of each row but the last one. A Durable Object takes 2 MB, a packet of MySQL 16 MiB. */
 const partBytes = 1024 * 1024;
 const pageBlobs = 1000;
+/**
+ * The default of `maxBytes`: a put of so many bytes writes a tenth of the log after which PostgreSQL has to make a
+ * checkpoint by default (docs/reference/postgres.md, "Blobs"). More belong into files or a bucket.
+ */
+const defaultMaxBytes = 100_000_000;
 
 /** What a dialect gives to a store of blobs. */
 export interface SqlBlobParts {
@@ -47,7 +52,8 @@ export type SqlBlobStore = BlobStore & {
 };
 
 export function sqlBlobStore(parts: SqlBlobParts, options: BlobStoreOptions): SqlBlobStore {
-  const store = blobStore(new SqlBlobs(parts, ""), options);
+  const { maxBytes = defaultMaxBytes } = options;
+  const store = blobStore(new SqlBlobs(parts, ""), { ...options, maxBytes });
   return Object.assign(store, { migrate: () => parts.migrate() });
 }
 

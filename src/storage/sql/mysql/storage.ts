@@ -15,7 +15,8 @@ export type OpenMysqlOptions = Omit<MysqlSessionsOptions, "db"> & Omit<SessionSt
 
 /**
  * Creates a store of blobs in MySQL or MariaDB, as rows of 1 MiB: for attachments beside their sessions, up to
- * some gigabytes. Take files or a bucket for more: the bytes go through the logs of the server.
+ * some gigabytes. Take files or a bucket for more: the bytes go through the logs of the server. `maxBytes` is
+ * 100 MB by default.
  *
  * @example
  * ```ts

@@ -18,6 +18,7 @@ export type OpenPostgresOptions = Omit<PostgresSessionsOptions, "db"> & Omit<Ses
 /**
  * Creates a store of blobs in PostgreSQL, as rows of 1 MiB: for attachments beside their sessions, up to some
  * gigabytes. Take files or a bucket for more: the bytes go through the log of the server, and into its backups.
+ * `maxBytes` is 100 MB by default.
  *
  * @example
  * ```ts

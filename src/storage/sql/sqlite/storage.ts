@@ -18,6 +18,7 @@ export type OpenSqliteOptions = Omit<SqliteSessionsOptions, "driver"> & Omit<Ses
 /**
  * Creates a store of blobs in a SQLite database, as rows of 1 MiB: for attachments beside their sessions, up to
  * some gigabytes. Take files or a bucket for more: a database is one file, and a Durable Object has 10 GB.
+ * `maxBytes` is 100 MB by default.
  *
  * @example
  * ```ts
