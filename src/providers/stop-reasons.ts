@@ -10,23 +10,24 @@ export type ReplyEnding = Pick<AssistantMessage, "errorMessage" | "refused"> & {
 type End = "stop" | "length" | "toolUse" | "pause" | "refused" | "error";
 
 /**
- * The words of Anthropic, OpenAI, Gemini, Converse, the AI SDK, Mistral (`model_length`) and Z.AI (`sensitive`).
+ * The words of Anthropic, OpenAI, Gemini and its Interactions, Converse, the AI SDK, Mistral (`model_length`) and Z.AI (`sensitive`).
  * The AI SDK too counts a recitation as filtered. A reply with any other word of Gemini, Converse or Chat failed.
  *
  * @see https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons,
  *   https://ai.google.dev/api/generate-content#FinishReason (stored copies, 2026-11-28); the types of openai 7.59,
- *   @google/genai 2.32 and client-bedrock-runtime 3.1164
+ *   @google/genai 3.3 and client-bedrock-runtime 3.1164
  */
 const words: Readonly<Record<End, string>> = {
-  stop: "stop end_turn stop_sequence STOP",
-  length: "length max_tokens model_context_window_exceeded model_length MAX_TOKENS CONTINUATION",
-  toolUse: "tool_use tool_calls tool-calls function_call",
+  stop: "stop end_turn stop_sequence STOP completed",
+  length:
+    "length max_tokens model_context_window_exceeded model_length MAX_TOKENS CONTINUATION incomplete budget_exceeded",
+  toolUse: "tool_use tool_calls tool-calls function_call requires_action",
   // The message is sent back unchanged, and the API continues it.
-  pause: "pause_turn compaction",
+  pause: "pause_turn compaction requires_continuation",
   refused:
     "refusal content_filter content-filter content_filtered guardrail_intervened sensitive SAFETY RECITATION " +
-    "BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION MODEL_ARMOR",
-  error: "error",
+    "BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION MODEL_ARMOR CONTENT_BLOCKED",
+  error: "error failed",
 };
 
 /** The end that a provider's word means; undefined for an unknown one. */

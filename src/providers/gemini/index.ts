@@ -1,9 +1,13 @@
 /**
- * Sessions as requests of the Gemini API, and its replies as messages.
+ * Sessions as requests of the Gemini API and of its Interactions, and their replies as messages.
  *
  * @module gemini
  */
 
+export { type GeminiInteraction, readGeminiInteraction } from "./interaction-reply.js";
+export { type GeminiInteractionEvent, geminiInteractionStream } from "./interaction-stream.js";
+export { type GeminiInteractionsOptions, geminiInteractions } from "./interactions.js";
+export type { GeminiInteractionRequest, GeminiInteractionStep } from "./interactions-types.js";
 export {
   type GeminiReply,
   type GeminiReplyPart,

@@ -11,7 +11,7 @@ import { copyJsonObject } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import { modelFacts } from "../models/internal.js";
 import { isSignature } from "../reply-shape.js";
-import type { MediaPart, ReferencePart, ResultPart } from "../request.js";
+import type { CallPart, MediaPart, ReasoningPart, ReferencePart, ResultPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";
 
 /** The conversation, and the instructions beside it. */
@@ -92,6 +92,22 @@ export function sentType({ mediaType }: MediaPart | ReferencePart): string {
 export function isSigning(model: string): boolean {
   const { inputs, signsCalls } = modelFacts(model);
   return signsCalls === true || inputs === undefined;
+}
+
+/** Replaces an absent signature. Vertex AI accepts `skip_thought_signature_validator` too. */
+export const dummySignature = "skip_thought_signature_validator";
+
+/** A part that the model may have signed. */
+export type SignedPart = TextPart | ReasoningPart | CallPart;
+
+/** The signature of a part. Gemini refuses a whole request for one that is no base64, which is reported as a loss. */
+export function soundSignature(part: SignedPart, tools: RenderTools): string | undefined {
+  const { signature } = part;
+  if (signature === undefined) return undefined;
+  const digits = signature.replace(/={1,2}$/, "");
+  if (digits !== "" && !/[^A-Za-z0-9+/_-]/.test(digits) && digits.length % 4 !== 1) return signature;
+  tools.reportLoss(part, { code: "reasoning", by: "history", reason: "a signature that is no base64" });
+  return undefined;
 }
 
 /** The `api` of messages of this protocol: pi's names for the Gemini API and Vertex AI. */

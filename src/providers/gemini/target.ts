@@ -10,6 +10,7 @@ import { modelFacts } from "../models/internal.js";
 import type { AssistantTurn, CallPart, ReasoningPart, TextPart, UserPart, UserTurn } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
 import {
+  dummySignature,
   functionResponse,
   type GeminiContent,
   type GeminiPart,
@@ -18,7 +19,9 @@ import {
   inlineData,
   isSigning,
   ownPart,
+  type SignedPart,
   sentType,
+  soundSignature,
   transcribed,
 } from "./shapes.js";
 
@@ -38,9 +41,6 @@ export interface GeminiContentsOptions {
   /** Default `limitProfiles.gemini`. */
   readonly profile?: LimitProfile;
 }
-
-/** Replaces an absent signature. Vertex AI accepts `skip_thought_signature_validator` too. */
-const dummySignature = "skip_thought_signature_validator";
 
 /**
  * A placeholder keeps the turn from being empty. An empty turn would need a filler, which a later part would
@@ -225,19 +225,9 @@ function opaqueMedia(data: unknown): "always" | "replayed" | "never" {
   return isPlain ? "replayed" : "always";
 }
 
-/** Gemini refuses a whole request for one signature that is no base64. */
-function signed(
-  part: TextPart | ReasoningPart | CallPart,
-  tools: RenderTools,
-): { readonly thoughtSignature?: string } {
-  const { signature } = part;
-  if (signature === undefined) return {};
-  const digits = signature.replace(/={1,2}$/, "");
-  if (digits !== "" && !/[^A-Za-z0-9+/_-]/.test(digits) && digits.length % 4 !== 1) {
-    return { thoughtSignature: signature };
-  }
-  tools.reportLoss(part, { code: "reasoning", by: "history", reason: "a signature that is no base64" });
-  return {};
+function signed(part: SignedPart, tools: RenderTools): { readonly thoughtSignature?: string } {
+  const signature = soundSignature(part, tools);
+  return signature === undefined ? {} : { thoughtSignature: signature };
 }
 
 const prefix = "gemini_noid_";

@@ -4,7 +4,15 @@ import { unreachable } from "../../core/arguments.js";
 import { mediaFor } from "../model-ref.js";
 import { bindingOf, modelFacts } from "../models/internal.js";
 import { openingText, resultsReadText } from "../placeholders.js";
-import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";
+import {
+  type AssistantPart,
+  messagesIn,
+  type NeutralRequest,
+  type Part,
+  type ResultPart,
+  type TextPart,
+  type UserPart,
+} from "../request.js";
 import type { CallIdRule, RenderTools, Target } from "../target.js";
 import { ChatAssistantWriter, joined, opaqueMedia } from "./chat-assistant.js";
 import {
@@ -21,14 +29,7 @@ import type {
   OpenaiChatText,
   OpenaiChatValue,
 } from "./chat-types.js";
-import {
-  breakpointAfter,
-  fileName,
-  imageTypes,
-  messagesIn,
-  type OpenaiOptions,
-  openaiTarget,
-} from "./options.js";
+import { breakpointAfter, fileName, imageTypes, type OpenaiOptions, openaiTarget } from "./options.js";
 
 /** Options of {@link openaiChat}. */
 export interface OpenaiChatOptions extends OpenaiOptions {

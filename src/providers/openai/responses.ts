@@ -7,7 +7,7 @@ import { isRecord } from "../../core/shape.js";
 import { mediaFor } from "../model-ref.js";
 import { bindingOf } from "../models/internal.js";
 import { openingText } from "../placeholders.js";
-import type { NeutralRequest, Part, ResultPart, UserPart } from "../request.js";
+import { messagesIn, type NeutralRequest, type Part, type ResultPart, type UserPart } from "../request.js";
 import type { RenderTools, Target, TargetMedia } from "../target.js";
 import { clientAnswer } from "./client-calls.js";
 import type { OpenaiFoundTool } from "./hosted-items.js";
@@ -16,7 +16,6 @@ import {
   callIdOfStoredId,
   fileName,
   imageTypes,
-  messagesIn,
   type OpenaiOptions,
   openaiTarget,
 } from "./options.js";
