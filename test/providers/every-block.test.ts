@@ -4,7 +4,7 @@
  */
 import type Anthropic from "@anthropic-ai/sdk";
 import type { ContentBlock } from "@aws-sdk/client-bedrock-runtime";
-import type { Part } from "@google/genai";
+import type { Interactions, Part } from "@google/genai";
 import {
   type AssistantMessage,
   contextFrom,
@@ -17,10 +17,23 @@ import {
 import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/anthropic";
 import { replayAlways } from "sessile/attachments";
 import { bedrockConverse, bedrockStream, readBedrockReply } from "sessile/bedrock";
-import { geminiContents, geminiStream, readGeminiReply } from "sessile/gemini";
+import {
+  geminiContents,
+  geminiInteractionStream,
+  geminiInteractions,
+  geminiStream,
+  readGeminiInteraction,
+  readGeminiReply,
+} from "sessile/gemini";
 import { openaiChat, openaiResponses } from "sessile/openai";
 import { describe, expect, it } from "vitest";
-import { anthropicStreamed, bedrockStreamed, geminiStreamed } from "../support/providers/streamed.js";
+import { interaction } from "../support/providers/gemini/interactions.js";
+import {
+  anthropicStreamed,
+  bedrockStreamed,
+  geminiStreamed,
+  interactionStreamed,
+} from "../support/providers/streamed.js";
 import { eventsFrom } from "../support/reply-streams.js";
 
 const signature = Buffer.from("signature of a thought").toString("base64");
@@ -209,6 +222,91 @@ const geminiParts = {
   speechMetadata: [{ text: "word-spoken", speechMetadata: { speaker: "A" } }],
 } satisfies Record<keyof Part, readonly object[]>;
 
+const said = (text: string, more: object = {}) => ({
+  type: "model_output",
+  content: [{ type: "text", text, ...more }],
+});
+const ran = (tool: string, call: object, result?: unknown, more: object = {}) => [
+  { type: `${tool}_call`, id: "t1", ...call, signature },
+  { type: `${tool}_result`, call_id: "t1", ...(result === undefined ? {} : { result }), ...more, signature },
+];
+const shown = (type: string, more: object) => ({ type: "model_output", content: [{ type, ...more }] });
+const speech = { type: "audio", mime_type: "audio/wav", data: "UklGRg==" };
+
+const interactionSteps = {
+  user_input: [said("word-plain")],
+  model_output: [said("word-plain"), said("word-second"), said("word-third", { note: 1 })],
+  thought: [
+    { type: "thought", signature },
+    { type: "thought", signature, summary: [{ type: "text", text: "hm" }] },
+    { type: "thought", signature, summary: [] },
+    {
+      type: "thought",
+      signature,
+      summary: [
+        { type: "text", text: "a" },
+        { type: "text", text: "b" },
+      ],
+    },
+    said("word-after"),
+  ],
+  function_call: [
+    { type: "thought", signature },
+    { type: "function_call", id: "c1", name: "read", arguments: { path: "word-path" }, signature },
+    { type: "function_call", id: "c2", name: "read", arguments: {} },
+  ],
+  function_result: [
+    { type: "thought", signature },
+    { type: "function_call", id: "c1", name: "read", arguments: { path: "word-path" } },
+    { type: "function_result", call_id: "c1", name: "read", result: "word-r" },
+    said("word-after"),
+  ],
+  code_execution_call: [{ type: "code_execution_call", id: "t1", arguments: { code: "word-c" } }],
+  code_execution_result: ran(
+    "code_execution",
+    { arguments: { code: "word-c", language: "python" } },
+    "word-o",
+  ),
+  google_search_call: [{ type: "google_search_call", id: "t1", arguments: { queries: ["word-q"] } }],
+  google_search_result: ran("google_search", { arguments: { queries: ["word-q"] } }, [
+    { search_suggestions: "word-s" },
+  ]),
+  google_maps_call: [{ type: "google_maps_call", id: "t1" }],
+  google_maps_result: ran("google_maps", { arguments: { queries: ["word-q"] } }, [{ places: [] }]),
+  url_context_call: [{ type: "url_context_call", id: "t1", arguments: { urls: ["https://e.x"] } }],
+  url_context_result: ran("url_context", { arguments: { urls: ["https://e.x"] } }, [{ status: "success" }], {
+    is_error: false,
+  }),
+  file_search_call: [{ type: "file_search_call", id: "t1", signature }],
+  file_search_result: ran("file_search", {}, [{}]),
+  mcp_server_tool_call: [
+    { type: "mcp_server_tool_call", id: "t1", name: "find", server_name: "s", arguments: { q: "word-q" } },
+  ],
+  mcp_server_tool_result: ran("mcp_server_tool", { name: "f", server_name: "s", arguments: {} }, [
+    { type: "text", text: "word-m" },
+  ]),
+  processing_call: [{ type: "processing_call", id: "t1" }],
+  processing_result: ran("processing", {}),
+  retrieval_call: [{ type: "retrieval_call", id: "t1", arguments: {}, retrieval_type: "rag_store" }],
+  retrieval_result: ran("retrieval", { arguments: { queries: ["word-q"] } }, undefined, { is_error: false }),
+  text: [said("word-cited", { annotations: [{ type: "url_citation", url: "https://e.x" }] })],
+  audio: [
+    { ...said("word-before"), content: [...said("word-before").content, speech, ...said("word-a").content] },
+  ],
+  image: [said("word-a"), shown("image", { uri: "https://e.x/i", mime_type: "image/png" })],
+  document: [shown("document", { uri: "https://e.x/d", mime_type: "application/pdf" })],
+  video: [shown("video", { uri: "https://e.x/v", mime_type: "video/mp4", name: "word-name" })],
+  unknown: [
+    { type: "holo", caption: { text: "word-holo" }, depth: [1] },
+    { ...said("word-x"), content: [...said("word-x").content, { type: "holo", text: "word-y" }, speech] },
+  ],
+} satisfies Record<
+  | Interactions.Step["type"]
+  | NonNullable<Interactions.ModelOutputStep["content"]>[number]["type"]
+  | "unknown",
+  readonly object[]
+>;
+
 /** A provider: its reader, its stream and its blocks in a request. */
 interface Provider {
   readonly name: string;
@@ -280,6 +378,19 @@ const providers: readonly Provider[] = [
     sent: ({ contents }: { contents: readonly { role: string; parts: readonly object[] }[] }) =>
       contents.filter(({ role }) => role === "model").flatMap(({ parts }) => parts),
     forbidden: [],
+  },
+  {
+    name: "Interactions",
+    samples: interactionSteps,
+    target: geminiInteractions({ model: models.gemini }),
+    reply: (steps) => interaction(models.gemini, steps as never),
+    read: (reply) => ({ ...readGeminiInteraction(reply, { model: models.gemini }), timestamp: 1 }),
+    stream: (source) => geminiInteractionStream(source, { model: models.gemini }),
+    streamed: interactionStreamed,
+    sent: ({ input }: { input: readonly { type: string; result?: unknown }[] }) =>
+      input.filter((step) => step.type !== "user_input" && !JSON.stringify(step).includes('"done"')),
+    // A call of the API's own tool without its result.
+    forbidden: Object.keys(interactionSteps).filter((kind) => /(?<!function)_call$/.test(kind)),
   },
 ];
 const targets = [

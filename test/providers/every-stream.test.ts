@@ -5,7 +5,13 @@
 import type { AssistantMessage, ReplyStream } from "sessile";
 import { anthropicStream, readAnthropicReply } from "sessile/anthropic";
 import { bedrockStream, readBedrockReply } from "sessile/bedrock";
-import { geminiStream, readGeminiReply } from "sessile/gemini";
+import {
+  type GeminiInteractionEvent,
+  geminiInteractionStream,
+  geminiStream,
+  readGeminiInteraction,
+  readGeminiReply,
+} from "sessile/gemini";
 import {
   openaiChatStream,
   openaiResponsesStream,
@@ -17,6 +23,7 @@ import { isRecord } from "../support/plain-values.js";
 import { callingReply as anthropicReply, messageOf } from "../support/providers/anthropic/replies.js";
 import { eventStreamFrames } from "../support/providers/bedrock/event-stream.js";
 import { callingReply as bedrockReply } from "../support/providers/bedrock/replies.js";
+import { callingInteraction, richInteraction } from "../support/providers/gemini/interactions.js";
 import { callingReply as geminiReply } from "../support/providers/gemini/replies.js";
 import {
   chatCallsReply,
@@ -25,7 +32,12 @@ import {
   responsesReply,
 } from "../support/providers/openai/replies.js";
 import { chatStreamed, responsesStreamed } from "../support/providers/openai/streamed.js";
-import { anthropicStreamed, bedrockStreamed, geminiStreamed } from "../support/providers/streamed.js";
+import {
+  anthropicStreamed,
+  bedrockStreamed,
+  geminiStreamed,
+  interactionStreamed,
+} from "../support/providers/streamed.js";
 import {
   checkCuts,
   eventsFrom,
@@ -157,7 +169,28 @@ const protocols: readonly StreamedProtocol[] = [
     pings: [{}, { candidates: [] }, { candidates: [{ index: 0, content: { parts: [] } }] }],
     error: { error: { code: 503, message: "overloaded", status: "UNAVAILABLE" } },
   },
+  {
+    name: "Interactions",
+    folders: ["google"],
+    isStream: (events) => events.some(isInteractionEnd),
+    isEnd: isInteractionEnd,
+    open: (source, signal) =>
+      geminiInteractionStream(source as AsyncIterable<GeminiInteractionEvent>, {
+        model,
+        ...(signal && { signal }),
+      }),
+    isReply: ({ object, steps }) => object === "interaction" && Array.isArray(steps),
+    read: (reply) => readGeminiInteraction(reply, { model }),
+    streamed: interactionStreamed,
+    replies: [callingInteraction(model), richInteraction(model)],
+    pings: [{}, { event_type: "new.event", index: 0 }, { event_type: "step.delta", index: 0 }],
+    error: { event_type: "error", error: { code: "gateway_timeout", message: "Deadline expired." } },
+  },
 ];
+
+function isInteractionEnd({ event_type }: Fields): boolean {
+  return event_type === "interaction.completed";
+}
 
 function geminiReason({ candidates }: Fields): string | undefined {
   const reason = Array.isArray(candidates) ? (candidates[0] as Fields | undefined)?.finishReason : undefined;

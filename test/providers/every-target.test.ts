@@ -137,7 +137,8 @@ describe.each(checkedTargets)("$name", ({ target, breaches, makers, keepsPrefix,
         const instructions = ({ request }: typeof later) => written(request.system);
         fc.pre(tellsInstructions !== true || instructions(earlier) === instructions(later));
         fc.pre(!newlyLimited(before, earlier.losses, later.losses));
-        const turnsOf = (value: object) => ({ ...value, system: "", systemInstruction: "" });
+        const none = { system: "", systemInstruction: "", system_instruction: "" };
+        const turnsOf = (value: object) => ({ ...value, ...none });
         const kept = goesOn(turnsOf(earlier.value), turnsOf(later.value));
         expect(kept ? [] : [earlier.value, later.value]).toEqual([]);
       }),

@@ -145,7 +145,9 @@ function stepBlocks(all: readonly Step[]): readonly Block[] {
   const calls = new CallIds(steps);
   let isAfterOutput = false;
   return steps.flatMap((sent, index): readonly Block[] => {
-    const step = copyJsonObject(sent);
+    const { signature, ...unsigned } = copyJsonObject(sent);
+    // A stream begins steps with an empty one.
+    const step = isSignature(signature) ? { ...unsigned, signature } : unsigned;
     const isOutput = step.type === "model_output";
     const blocks = isOutput
       ? outputBlocks(step, isAfterOutput)

@@ -1,4 +1,4 @@
-/** Whole replies of Anthropic, Bedrock and Gemini as the events of a stream, each text in pieces of a few characters. */
+/** Whole replies of Anthropic, Bedrock, Gemini and its Interactions as the events of a stream, each text in pieces of a few characters. */
 import { isRecord } from "../plain-values.js";
 
 type Fields = Record<string, unknown>;
@@ -156,4 +156,79 @@ export function geminiStreamed(reply: object, size: number): readonly object[] {
   });
   const last = { ...chunk([], ending), ...(usageMetadata === undefined ? {} : { usageMetadata }) };
   return [...parts.map((part) => chunk([part])), last];
+}
+
+/** @see https://ai.google.dev/gemini-api/docs/interactions/streaming (stored copy, 2026-11-28) */
+export function interactionStreamed(reply: object, size: number): readonly object[] {
+  const { steps, usage, status, ...interaction } = reply as Fields & { steps?: readonly Fields[] };
+  const id = interaction.id ?? "";
+  return [
+    { event_type: "interaction.created", interaction: { ...interaction, id, status: "in_progress" } },
+    { event_type: "interaction.status_update", interaction_id: id, status: "in_progress" },
+    ...(steps ?? []).flatMap((step, index) => interactionStep(step, index, size)),
+    { event_type: "interaction.completed", interaction: { ...interaction, id, usage, status } },
+  ];
+}
+
+function interactionStep(step: Fields, index: number, size: number): readonly object[] {
+  const { type, content, summary, signature, arguments: args, result, ...fields } = step;
+  const begun = (more: Fields = {}) => ({
+    event_type: "step.start",
+    index,
+    step: { type, ...fields, ...more },
+  });
+  const deltas = (list: readonly object[]) =>
+    list.map((delta) => ({ event_type: "step.delta", index, delta }));
+  const stop = { event_type: "step.stop", index };
+  const given = (member: string, value: unknown) => (value === undefined ? {} : { [member]: value });
+  switch (type) {
+    case "model_output": {
+      const [first, ...more] = content as readonly Fields[];
+      if (first === undefined) return [begun(), stop];
+      // A content with more than its text and its citations begins with the step.
+      const { text, annotations, ...rest } = first;
+      const [begin = "", ...following] = pieces(textOf(text), size);
+      const isText = first.type === "text";
+      const start = isText ? { content: [{ ...rest, text: begin }] } : { content: [first] };
+      const cited =
+        isText && annotations !== undefined ? [{ type: "text_annotation_delta", annotations }] : [];
+      return [
+        begun(start),
+        ...deltas(following.map((piece) => ({ type: "text", text: piece }))),
+        ...deltas(cited),
+        ...deltas(more.flatMap((one) => interactionContent(one, size))),
+        stop,
+      ];
+    }
+    case "thought": {
+      const list = (summary ?? []) as readonly Fields[];
+      const isStreamed = list.length === 1 && Object.keys(list[0] ?? {}).join() === "type,text";
+      const texts = isStreamed ? pieces(textOf(list[0]?.text), size) : [];
+      const summaries = texts.map((text) => ({ type: "thought_summary", content: { type: "text", text } }));
+      const signed = signature === undefined ? [] : [{ type: "thought_signature", signature }];
+      return [begun(isStreamed ? {} : given("summary", summary)), ...deltas([...summaries, ...signed]), stop];
+    }
+    case "function_call": {
+      const json = pieces(JSON.stringify(args), size).map((piece) => ({
+        type: "arguments_delta",
+        arguments: piece,
+      }));
+      return [begun({ arguments: {}, ...given("signature", signature) }), ...deltas(json), stop];
+    }
+    default: {
+      if (!/_(?:call|result)$/.test(String(type))) return [{ ...begun(), step }, stop];
+      const more = { ...given("signature", signature), ...given("arguments", args) };
+      const results =
+        typeof result === "string" ? pieces(result, size) : result === undefined ? [] : [result];
+      const said = results.map((one) => ({ type, result: one }));
+      return [begun({ signature: "" }), ...deltas([{ type, ...more }, ...said]), stop];
+    }
+  }
+}
+
+function interactionContent(content: Fields, size: number): readonly object[] {
+  if (content.type !== "text") return [content];
+  const { text, annotations } = content;
+  const cited = annotations === undefined ? [] : [{ type: "text_annotation_delta", annotations }];
+  return [...pieces(textOf(text), size).map((piece) => ({ type: "text", text: piece })), ...cited];
 }
