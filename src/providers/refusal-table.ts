@@ -87,9 +87,10 @@ const beforeMedia: readonly Wording[] = [
   // Signatures: "Invalid `signature` in `thinking` block", "thinking.signature: Field required", "blocks in the
   // latest assistant message cannot be modified". anthropics/claude-code/issues/10627 and 63284,
   // router-for-me/CLIProxyAPI/issues/714. Encrypted reasoning: openai/codex/issues/8145,
-  // anomalyco/opencode/issues/5104.
+  // anomalyco/opencode/issues/5104. The Interactions API: "Invalid input at 'input[0].content[0].processing'",
+  // a recording of vercel/ai.
   {
-    says: /(?:invalid|corrupted|malformed|expired|bad|unverifiable|wrong)\W{1,3}(?:thought|thinking|reasoning)?[ _`]{0,3}signature|signature\b(?!.{0,40}missing).{0,60}(?:invalid|field required|mismatch|does not match|not valid|verif|corrupt|tamper|decod)|(?:thinking|reasoning)\b.{0,80}(?:cannot|can't|must not|may not) be (?:modified|changed|edited|altered)|encrypted[ _]content\b.{0,200}(?:could not|cannot|can't|invalid|failed|unable)|invalid_encrypted_content|(?:could not|cannot|failed to|unable to) (?:verify|decrypt|decode).{0,60}(?:reasoning|thinking|signature|encrypted)|each thinking block must|(?:thinking|reasoning) blocks?\b.{0,40}(?:different|another|other) model/i,
+    says: /invalid (?:input|value) at \W{0,2}[\w.[\]]{1,100}signature|(?:invalid|corrupted|malformed|expired|bad|unverifiable|wrong)\W{1,3}(?:thought|thinking|reasoning)?[ _`]{0,3}signature|signature\b(?!.{0,40}missing).{0,60}(?:invalid|field required|mismatch|does not match|not valid|verif|corrupt|tamper|decod)|(?:thinking|reasoning)\b.{0,80}(?:cannot|can't|must not|may not) be (?:modified|changed|edited|altered)|encrypted[ _]content\b.{0,200}(?:could not|cannot|can't|invalid|failed|unable)|invalid_encrypted_content|(?:could not|cannot|failed to|unable to) (?:verify|decrypt|decode).{0,60}(?:reasoning|thinking|signature|encrypted)|each thinking block must|(?:thinking|reasoning) blocks?\b.{0,40}(?:different|another|other) model/i,
     means: "reasoning",
   },
 

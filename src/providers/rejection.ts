@@ -19,7 +19,7 @@ export interface Rejection {
 const wrappers = ["error", "cause", "lastError", "data", "upstream_error"] as const;
 /** Members that quote the request or describe the transport. `input` is the quoted value of a pydantic error. */
 const quoting =
-  /^(?:request|headers|responseHeaders|config|options|input|ctx|url|stack|user_id|provider_name)/;
+  /^(?:request|headers|responseHeaders|contentType|rawResponse|config|options|input|ctx|url|stack|user_id|provider_name)/;
 /**
  * Words of gateways around another server's error: OpenRouter, LiteLLM, claude-code-router, opencode's and
  * claude-code-hub. Sources: github.com/diegosouzapw/OmniRoute/issues/3044, All-Hands-AI/OpenHands/issues/4643,

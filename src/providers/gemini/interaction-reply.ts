@@ -26,22 +26,32 @@ import { generatedCallId } from "./target.js";
 
 /** An interaction, as far as it is read. The official client's fits. */
 export interface GeminiInteraction {
-  readonly id?: string;
-  readonly model?: string;
-  readonly agent?: string;
+  /** Empty if the interaction is not stored. */
+  readonly id?: string | undefined;
+  readonly model?: string | undefined;
+  readonly agent?: string | undefined;
   /** ISO 8601. */
-  readonly created?: string;
-  readonly status?: string;
-  readonly steps?: readonly { readonly type: string }[];
-  readonly errors?: readonly { readonly code?: string; readonly message?: string }[];
-  readonly usage?: {
-    readonly total_input_tokens?: number;
-    readonly total_cached_tokens?: number;
-    readonly total_output_tokens?: number;
-    readonly total_thought_tokens?: number;
-    readonly total_tool_use_tokens?: number;
-    readonly total_tokens?: number;
-  };
+  readonly created?: string | undefined;
+  readonly status?: string | undefined;
+  readonly steps?: readonly { readonly type: string }[] | undefined;
+  readonly errors?: readonly GeminiInteractionError[] | undefined;
+  readonly usage?:
+    | {
+        readonly total_input_tokens?: number | undefined;
+        readonly total_cached_tokens?: number | undefined;
+        readonly total_output_tokens?: number | undefined;
+        readonly total_thought_tokens?: number | undefined;
+        readonly total_tool_use_tokens?: number | undefined;
+        readonly total_tokens?: number | undefined;
+      }
+    | undefined;
+}
+
+/** An error of an interaction that failed. */
+interface GeminiInteractionError {
+  /** Such as `image_safety`. */
+  readonly code?: string | undefined;
+  readonly message?: string | undefined;
 }
 
 /** The shape of the members that are read, of an interaction and of one in a stream's event. */
@@ -101,7 +111,6 @@ export function readGeminiInteraction(
     ...replyFields(
       {
         ...reply,
-        // Empty if the interaction is not stored.
         id: reply.id === "" ? undefined : reply.id,
         ...usageFields("usage", reply.usage, ...usageMembers),
       },
@@ -242,10 +251,8 @@ function readEnding({ status, errors, steps }: GeminiInteraction, content: reado
   return replyEnding(found.some(isBlocked) ? "refused" : "error", said[0] ?? `the interaction is ${status}`);
 }
 
-type InteractionError = NonNullable<GeminiInteraction["errors"]>[number];
-
 /** The errors of outputs, which have a message and a number. */
-function stepErrors(steps: readonly Step[]): readonly InteractionError[] {
+function stepErrors(steps: readonly Step[]): readonly GeminiInteractionError[] {
   return steps.flatMap(({ error }) =>
     isRecord(error) && typeof error.message === "string" ? [{ message: error.message }] : [],
   );
@@ -258,7 +265,7 @@ function stepErrors(steps: readonly Step[]): readonly InteractionError[] {
  * @see https://ai.google.dev/gemini-api/docs/api-errors, and the Google adapter of
  *   https://github.com/apostrophecms/apostrophe (stored copies, 2026-11-28)
  */
-function isBlocked({ code, message }: InteractionError): boolean {
+function isBlocked({ code, message }: GeminiInteractionError): boolean {
   return (
     replyEnd(code?.toUpperCase()) === "refused" || message?.startsWith("Request blocked due to") === true
   );

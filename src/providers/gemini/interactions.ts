@@ -7,6 +7,7 @@ import { isRecord } from "../../core/shape.js";
 import { mediaFor } from "../model-ref.js";
 import { modelFacts } from "../models/internal.js";
 import { noOutputText } from "../placeholders.js";
+import { isSignature } from "../reply-shape.js";
 import {
   type AssistantPart,
   type CallPart,
@@ -167,8 +168,10 @@ class MessageWriter {
   steps(parts: readonly AssistantPart[]): readonly GeminiInteractionStep[] {
     for (const part of parts) this.#write(part);
     const call = parts.find(({ type }) => type === "call");
-    const isSigned = this.#steps.some((step) => "signature" in step && step.signature !== "");
-    if (!this.#signs || call === undefined || isSigned) return this.#steps;
+    if (!this.#signs || call === undefined) return this.#steps;
+    const first = this.#steps.findIndex(({ type }) => type === "function_call");
+    const led = this.#steps.slice(0, first + 1);
+    if (led.some((step) => "signature" in step && isSignature(step.signature))) return this.#steps;
     return [this.#tools.trace({ type: "thought", signature: dummySignature }, call), ...this.#steps];
   }
 

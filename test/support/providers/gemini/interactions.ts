@@ -93,7 +93,7 @@ export function richInteraction(model: string): Json {
     },
     { type: "model_output", content: [{ type: "text", text: "A second output." }] },
     { type: "model_output", content: [wav] },
-    { type: "model_output", content: [{ type: "text", text: "" }, wav], note: "kept" },
+    { type: "model_output", content: [{ type: "text", text: "" }, wav], error: { code: 0, message: "fine" } },
     { type: "new_step", payload: { a: 1 } },
   ]);
 }
