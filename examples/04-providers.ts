@@ -32,7 +32,7 @@ import { bedrockConverse } from "sessile/bedrock";
 import { claudeAgentMessages } from "sessile/claude-agent";
 import { codexExec } from "sessile/codex";
 import { SessileError } from "sessile/errors";
-import { geminiContents, readGeminiReply } from "sessile/gemini";
+import { geminiContents, geminiInteractions, readGeminiReply } from "sessile/gemini";
 import { mcpContent } from "sessile/mcp";
 import { fileBlobStore, fileSessionStore, openSessionFile } from "sessile/node";
 import { openaiChat, openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
@@ -46,6 +46,7 @@ const targets: Readonly<Record<string, Target<object>>> = {
   openaiChat: openaiChat({ model: gpt }),
   openaiResponses: openaiResponses({ model: gpt }),
   geminiContents: geminiContents({ model: gemini }),
+  geminiInteractions: geminiInteractions({ model: gemini }),
   bedrockConverse: bedrockConverse({ model: "anthropic.claude-opus-5-5" }),
   aiSdkMessages: aiSdkMessages({ model: { provider: "anthropic.messages", modelId: claude } }),
   mcpContent: mcpContent(),

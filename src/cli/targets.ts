@@ -4,7 +4,7 @@ import { type LimitProfile, limitProfiles } from "../content/limits/index.js";
 import { aiSdkMessages } from "../frameworks/ai-sdk/index.js";
 import { anthropicMessages } from "../providers/anthropic/index.js";
 import { bedrockConverse } from "../providers/bedrock/index.js";
-import { geminiContents } from "../providers/gemini/index.js";
+import { geminiContents, geminiInteractions } from "../providers/gemini/index.js";
 import type { Target } from "../providers/index.js";
 import { openaiChat, openaiResponses } from "../providers/openai/index.js";
 
@@ -33,6 +33,11 @@ export const targets: Readonly<Record<string, NamedTarget>> = {
     make: (model) => openaiChat({ model }),
   },
   gemini: { provider: "google", profile: limitProfiles.gemini, make: (model) => geminiContents({ model }) },
+  "gemini-interactions": {
+    provider: "google",
+    profile: limitProfiles.gemini,
+    make: (model) => geminiInteractions({ model }),
+  },
   bedrock: {
     provider: "amazon-bedrock",
     profile: limitProfiles.bedrockConverse,

@@ -16,7 +16,7 @@ import { ingest } from "sessile/attachments";
 import { bedrockConverse } from "sessile/bedrock";
 import { claudeAgentMessages } from "sessile/claude-agent";
 import { codexExec } from "sessile/codex";
-import { geminiContents } from "sessile/gemini";
+import { geminiContents, geminiInteractions } from "sessile/gemini";
 import { openaiChat, openaiResponses } from "sessile/openai";
 import { beforeAll, describe, expect, test } from "vitest";
 import { makePdf, makePng } from "../../examples/apps/support/make-media.js";
@@ -28,6 +28,7 @@ const chat: Readonly<Record<string, Target<object>>> = {
   openaiChat: openaiChat({ model: gpt }),
   openaiResponses: openaiResponses({ model: gpt }),
   geminiContents: geminiContents({ model: "gemini-3-pro" }),
+  geminiInteractions: geminiInteractions({ model: "gemini-3-pro" }),
   bedrockConverse: bedrockConverse({ model: "anthropic.claude-opus-5-5" }),
 };
 const hosts: Readonly<Record<string, Target<object>>> = {
@@ -111,7 +112,7 @@ describe("one session for every provider", () => {
 
   test("a picture that is too wide is described for the providers that refuse it", () => {
     const tooWide = Object.keys(chat).filter((name) => codes(name).has("overLimit"));
-    expect(tooWide).toEqual(["anthropicMessages", "geminiContents", "bedrockConverse"]);
+    expect(tooWide).toEqual(["anthropicMessages", "geminiContents", "geminiInteractions", "bedrockConverse"]);
   });
 
   test("reasoning goes back to the model that made it, and to no other", () => {

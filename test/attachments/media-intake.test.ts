@@ -5,7 +5,7 @@ import { anthropicMessages } from "sessile/anthropic";
 import { ingest, replayAlways } from "sessile/attachments";
 import { bedrockConverse } from "sessile/bedrock";
 import { estimateResourceTokens } from "sessile/estimate";
-import { geminiContents } from "sessile/gemini";
+import { geminiContents, geminiInteractions } from "sessile/gemini";
 import { checkLimits, limitProfiles } from "sessile/limits";
 import { openaiResponses } from "sessile/openai";
 import { describe, expect, test } from "vitest";
@@ -29,6 +29,7 @@ const targets = {
   anthropic: anthropicMessages({ model: "claude-opus-4-5" }),
   openai: openaiResponses({ model: "gpt-5.5" }),
   gemini: geminiContents({ model: "gemini-3-pro-preview" }),
+  interactions: geminiInteractions({ model: "gemini-3-pro-preview" }),
   bedrock: bedrockConverse({ model: "anthropic.claude-opus-4-5-20251101-v1:0" }),
 };
 type TargetName = keyof typeof targets;
@@ -108,7 +109,8 @@ describe("an image of a type that few providers take", () => {
   });
 
   test("goes to who takes it", async () => {
-    const outcomes = { ...toAll("descriptor: unsupported"), gemini: "bytes: currentTurn" };
+    const taken = "bytes: currentTurn";
+    const outcomes = { ...toAll("descriptor: unsupported"), gemini: taken, interactions: taken };
     expect(await sent(heif(["heic"], size), "IMG_0001.HEIC")).toEqual(outcomes);
     expect(await sent(heif(["mif1", "heic"], size), "a.heif")).toEqual(outcomes);
   });

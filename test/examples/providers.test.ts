@@ -34,11 +34,19 @@ describe("one session for every provider", () => {
     expect(run).toMatchObject({ code: 0, stderr: "" });
     const lines = run.stdout.match(/^[a-zA-Z]+ +\d+ +\d+ +\d+ {2}.*$/gm) ?? [];
     expect(lines.map((line) => line.split(" ")[0])).toEqual([
-      ...["anthropicMessages", "openaiChat", "openaiResponses", "geminiContents", "bedrockConverse"],
-      ...["aiSdkMessages", "mcpContent", "acpPrompt", "claudeAgentMessages", "codexExec"],
+      ...["anthropicMessages", "openaiChat", "openaiResponses", "geminiContents"],
+      ...[
+        "geminiInteractions",
+        "bedrockConverse",
+        "aiSdkMessages",
+        "mcpContent",
+        "acpPrompt",
+        "claudeAgentMessages",
+        "codexExec",
+      ],
     ]);
     expect(lines[0]).toContain("2 callId, interrupted, reasoning");
-    expect(lines[9]).toContain("notRepeated");
+    expect(lines[10]).toContain("notRepeated");
     expect(run.stdout).toMatch(
       /^ {2}\w{8}\/2 interrupted \(history\) a call without a result: \[This call was interrupted/m,
     );

@@ -11,7 +11,7 @@ import { aiSdkMessages } from "sessile/ai-sdk";
 import { anthropicMessages } from "sessile/anthropic";
 import { replayAlways } from "sessile/attachments";
 import { bedrockConverse } from "sessile/bedrock";
-import { geminiContents } from "sessile/gemini";
+import { geminiContents, geminiInteractions } from "sessile/gemini";
 import { openaiChat, openaiResponses } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import { base64, pdf } from "../attachments/samples.js";
@@ -76,6 +76,7 @@ describe("a model that reads no images", () => {
     ["OpenAI", openaiChat({ model: "gpt-5.4" })],
     ["Claude", anthropicMessages({ model: "claude-opus-5-5" })],
     ["Gemini", geminiContents({ model: "gemini-3-pro" })],
+    ["Interactions", geminiInteractions({ model: "gemini-3-pro" })],
     ["Groq's Llama 4", openaiChat({ model: "meta-llama/llama-4-scout-17b-16e-instruct", dialect: "groq" })],
     ["a vision model in vLLM", openaiChat({ model: "Qwen/Qwen2.5-VL-7B-Instruct", dialect: "vllm" })],
     ["LLaVA in Ollama", openaiChat({ model: "llava:7b", dialect: "ollama" })],

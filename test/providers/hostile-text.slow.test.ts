@@ -14,7 +14,7 @@ import { bedrockConverse } from "sessile/bedrock";
 import { claudeAgentMessages } from "sessile/claude-agent";
 import { codexExec } from "sessile/codex";
 import { isContextOverflow } from "sessile/compaction";
-import { geminiContents } from "sessile/gemini";
+import { geminiContents, geminiInteractions } from "sessile/gemini";
 import { mcpContent } from "sessile/mcp";
 import { mediaTypeOfName } from "sessile/media";
 import { openaiChat, openaiResponses } from "sessile/openai";
@@ -55,6 +55,7 @@ const named: readonly ((model: string) => AnyTarget)[] = [
   (model) => anthropicMessages({ model }),
   (model) => bedrockConverse({ model }),
   (model) => geminiContents({ model }),
+  (model) => geminiInteractions({ model }),
   (model) => openaiChat({ model }),
   (model) => openaiResponses({ model }),
   (modelId) => aiSdkMessages({ model: { provider: "google.generative-ai", modelId } }),

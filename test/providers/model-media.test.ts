@@ -14,7 +14,13 @@ import {
 import { aiSdkMessages, readAiSdkReply } from "sessile/ai-sdk";
 import { anthropicMessages } from "sessile/anthropic";
 import { replayAlways, replayNever, resourcesIn } from "sessile/attachments";
-import { geminiContents, geminiStream, readGeminiReply } from "sessile/gemini";
+import {
+  geminiContents,
+  geminiInteractions,
+  geminiStream,
+  readGeminiInteraction,
+  readGeminiReply,
+} from "sessile/gemini";
 import {
   openaiChat,
   openaiChatStream,
@@ -79,6 +85,39 @@ const gemini = geminiContents({ model: "gemini-3-pro-image" });
 const makers: Readonly<Record<string, Maker>> = {
   "Gemini, signed": { reply: readGeminiReply(geminiReply(true)), target: gemini, required: true },
   "Gemini, unsigned": { reply: readGeminiReply(geminiReply(false)), target: gemini, required: false },
+  Interactions: {
+    reply: readGeminiInteraction({
+      model: "gemini-3-pro-image",
+      status: "completed",
+      steps: [
+        {
+          type: "model_output",
+          content: [
+            { type: "text", text: "Here it is." },
+            { type: "image", mime_type: "image/png", data: base64 },
+          ],
+        },
+      ] as never,
+    }),
+    target: geminiInteractions({ model: "gemini-3-pro-image" }),
+    required: false,
+  },
+  "Interactions, a thought": {
+    reply: readGeminiInteraction({
+      model: "gemini-3-pro-image",
+      status: "completed",
+      steps: [
+        {
+          type: "thought",
+          signature: sigGemini,
+          summary: [{ type: "image", mime_type: "image/png", data: base64 }],
+        },
+        { type: "model_output", content: [{ type: "text", text: "Here it is." }] },
+      ] as never,
+    }),
+    target: geminiInteractions({ model: "gemini-3-pro-image" }),
+    required: true,
+  },
   Responses: {
     reply: readOpenaiResponsesReply({
       created_at: 1,

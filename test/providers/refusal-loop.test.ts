@@ -12,7 +12,7 @@ import {
 } from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
 import { replayAlways } from "sessile/attachments";
-import { geminiContents } from "sessile/gemini";
+import { geminiContents, geminiInteractions } from "sessile/gemini";
 import { openaiChat, openaiResponses } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import { base64 } from "../attachments/samples.js";
@@ -30,6 +30,7 @@ const targets: Readonly<Record<string, Target<object>>> = {
   chat: openaiChat({ model: "gpt-5.4" }),
   responses: openaiResponses({ model: "gpt-5.4" }),
   gemini: geminiContents({ model: "gemini-3-pro" }),
+  interactions: geminiInteractions({ model: "gemini-3-pro" }),
 };
 
 /** A session in which each of `count` images is in a user's message or in the result of a call. */

@@ -15,7 +15,7 @@ import { readAiSdkReply } from "sessile/ai-sdk";
 import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/anthropic";
 import { bedrockConverse, bedrockStream, readBedrockReply } from "sessile/bedrock";
 import { usageCost } from "sessile/cost";
-import { geminiContents, geminiStream, readGeminiReply } from "sessile/gemini";
+import { geminiContents, geminiInteractions, geminiStream, readGeminiReply } from "sessile/gemini";
 import {
   openaiChat,
   openaiChatStream,
@@ -220,6 +220,7 @@ describe("a signature that is none", () => {
     const targets: readonly Target<object>[] = [
       target,
       gemini,
+      geminiInteractions({ model: "gemini-3-pro-preview" }),
       bedrockConverse({ model: "anthropic.claude-opus-4-8" }),
       openaiResponses({ model: "gpt-5.5" }),
     ];

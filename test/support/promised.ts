@@ -77,7 +77,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/cost": ["usageCost", "priceForModel", "modelPrices", "sessionCost"],
   "sessile/anthropic": ["anthropicMessages", "readAnthropicReply"],
   "sessile/openai": ["openaiChat", "openaiResponses", "readOpenaiChatReply", "readOpenaiResponsesReply"],
-  "sessile/gemini": ["geminiContents", "readGeminiReply"],
+  "sessile/gemini": ["geminiContents", "readGeminiReply", "geminiInteractions", "readGeminiInteraction"],
   "sessile/bedrock": ["bedrockConverse", "readBedrockReply"],
   "sessile/mcp": ["mcpContent"],
   "sessile/acp": ["acpPrompt", "acpReplay", "acpSessionInfo"],

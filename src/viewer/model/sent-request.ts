@@ -8,7 +8,7 @@ import { aiSdkMessages } from "../../frameworks/ai-sdk/index.js";
 import { anthropicMessages } from "../../providers/anthropic/index.js";
 import { bedrockConverse } from "../../providers/bedrock/index.js";
 import { prefixText } from "../../providers/cost/internal.js";
-import { geminiContents } from "../../providers/gemini/index.js";
+import { geminiContents, geminiInteractions } from "../../providers/gemini/index.js";
 import { type Loss, type Projection, project, type Target, toBody } from "../../providers/index.js";
 import { toolsAsRecorded } from "../../providers/internal.js";
 import { openaiChat, openaiResponses } from "../../providers/openai/index.js";
@@ -25,7 +25,14 @@ interface SentTarget {
 }
 
 /** A target of the page. */
-export type SentTargetName = "anthropic" | "responses" | "chat" | "gemini" | "bedrock" | "aiSdk";
+export type SentTargetName =
+  | "anthropic"
+  | "responses"
+  | "chat"
+  | "gemini"
+  | "interactions"
+  | "bedrock"
+  | "aiSdk";
 
 export const sentTargets: Readonly<Record<SentTargetName, SentTarget>> = {
   anthropic: {
@@ -51,6 +58,12 @@ export const sentTargets: Readonly<Record<SentTargetName, SentTarget>> = {
     provider: "google",
     model: "gemini-3-pro-preview",
     make: (model) => geminiContents({ model }),
+  },
+  interactions: {
+    title: "Gemini Interactions",
+    provider: "google",
+    model: "gemini-3.8-flash",
+    make: (model) => geminiInteractions({ model }),
   },
   bedrock: {
     title: "Bedrock Converse",

@@ -17,7 +17,7 @@ import {
 import { appendUIMessages, fromUIMessages, toUIMessages } from "sessile/ai-sdk";
 import { anthropicMessages } from "sessile/anthropic";
 import { findResource, ingest, resourcesIn } from "sessile/attachments";
-import { geminiContents } from "sessile/gemini";
+import { geminiContents, geminiInteractions } from "sessile/gemini";
 import { openaiChat } from "sessile/openai";
 import { describe, expect, it } from "vitest";
 import { makePng } from "../../../examples/apps/support/make-media.js";
@@ -69,6 +69,7 @@ describe("fromUIMessages and toUIMessages", () => {
       anthropicMessages({ model: "claude-opus-5-5" }),
       openaiChat({ model: "gpt-5" }),
       geminiContents({ model: "gemini-3-pro" }),
+      geminiInteractions({ model: "gemini-3-pro" }),
     ];
     await fc.assert(
       fc.asyncProperty(storable, async (messages) => {
