@@ -53,7 +53,7 @@ const given: Readonly<Record<string, string>> = {
 const clients: readonly (readonly [asked: RegExp, type: string])[] = [
   [/\bclient\.messages\b/, 'import("@anthropic-ai/sdk").default'],
   [/\bclient\.(?:chat|responses)\b/, 'import("openai").default'],
-  [/\bclient\.models\b/, 'import("@google/genai").GoogleGenAI'],
+  [/\bclient\.(?:models|interactions)\b/, 'import("@google/genai").GoogleGenAI'],
   [/\bclient\.send\b/, 'import("@aws-sdk/client-bedrock-runtime").BedrockRuntimeClient'],
 ];
 
