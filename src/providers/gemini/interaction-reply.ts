@@ -158,11 +158,10 @@ function stepBlocks(all: readonly Step[]): readonly Block[] {
     // A stream begins steps with an empty one.
     const step = isSignature(signature) ? { ...unsigned, signature } : unsigned;
     const isOutput = step.type === "model_output";
-    const blocks = isOutput
-      ? outputBlocks(step, isAfterOutput)
-      : [ownBlock(step, answered, (id) => calls.next(id, index))];
-    if (blocks.length > 0) isAfterOutput = isOutput;
-    return blocks;
+    const follows = isAfterOutput;
+    isAfterOutput = isOutput;
+    if (isOutput) return outputBlocks(step, follows);
+    return [ownBlock(step, answered, (id) => calls.next(id, index))];
   });
 }
 

@@ -219,6 +219,12 @@ describe("geminiInteractionStream", () => {
       const message = await streamOf(call, piece, ...end).message();
       expect(message.content).toEqual([]);
     }
+    // The limit came before the end of the step, so that more can have been to come.
+    const whole = delta(0, { type: "arguments_delta", arguments: '{"a":1}' });
+    expect((await streamOf(call, whole, done({ status: "incomplete" })).message()).content).toEqual([]);
+    expect(
+      (await streamOf(call, whole, stop(0), done({ status: "incomplete" })).message()).content,
+    ).toHaveLength(1);
     const cut = await streamOf(start(0, { type: "google_search_call", id: "g" })).message();
     expect([cut.content, cut.stopReason]).toEqual([[], "aborted"]);
   });

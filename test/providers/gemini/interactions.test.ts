@@ -163,6 +163,13 @@ describe("geminiInteractions", () => {
     ]);
     expect(value.input.slice(1, 3)).toEqual([{ type: "thought", signature: dummy }, calling("c1")]);
     expect(losses).toMatchObject([{ code: "reasoning", by: "history", block: 0 }]);
+    const late = { ...bad, thinkingSignature: signature };
+    const steps = await stepsOf(userMessage("x"), own(call("c1"), late, "Yes."), toolResult(call("c1"), "y"));
+    expect(steps.slice(1, 4)).toEqual([
+      { type: "thought", signature: dummy },
+      calling("c1"),
+      { ...thought, summary: [text("Hm.")] },
+    ]);
   });
 
   test("leaves out blocks of another protocol and halves of a pair, with a loss each", async () => {
@@ -175,6 +182,7 @@ describe("geminiInteractions", () => {
       { content: ["words"] },
       { type: "google_search_call", id: "g1", arguments: {} },
       { type: "google_search_result", call_id: "g2", result: [] },
+      { type: "url_context_call", arguments: { urls: [] } },
       "words",
     ];
     const message = own("Yes.", ...blocks.map((data) => ({ type: "opaque" as const, data })));
