@@ -2,8 +2,7 @@
 
 import { type AssistantMessage, assistantMessage, type Usage } from "../../content/index.js";
 import { stringArgument } from "../../core/arguments.js";
-import { encodeUtf8 } from "../../core/bytes.js";
-import { crc32Hex } from "../../core/crc32.js";
+import { crc32Hex, encodeUtf8 } from "../../core/bytes.js";
 import { copyJsonObject } from "../../core/json.js";
 import { array, isRecord, nonEmptyString, object, string } from "../../core/shape.js";
 import { modelNames } from "../model-ref.js";
