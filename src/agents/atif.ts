@@ -480,7 +480,6 @@ const imageTypes: Readonly<Record<string, string>> = {
   "image/gif": "gif",
   "image/webp": "webp",
 };
-
 const audioTypes: Readonly<Record<string, string>> = {
   "audio/wav": "wav",
   "audio/mpeg": "mp3",

@@ -16,10 +16,8 @@ interface FoundSecret {
 
 /** JSON in JSON in base64 is three views deep; colours of a terminal in it are one more. */
 const maxDepth = 5;
-
 /** Shorter texts hold no secret. */
 const minText = 8;
-
 /** Texts up to this length, such as names of members, are often the same. */
 const maxRemembered = 48;
 
@@ -119,22 +117,17 @@ function candidateFinder(rules: readonly SecretRule[]): (text: string) => Iterab
 }
 
 const minRun = 12;
-
 /** Of a line that is not the last of its run: shorter lines are not wrapped base64. */
 const minWrapped = 16;
-
 /** By code: the value of a digit of base64 in either alphabet, and 64 for any other character of ASCII. */
 const values = new Uint8Array(128).fill(64);
-
 for (const [value, character] of [
   ..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
 ].entries())
   values[character.charCodeAt(0)] = value;
 
 values["-".charCodeAt(0)] = 62;
-
 values["_".charCodeAt(0)] = 63;
-
 const isBase64 = (code: number): boolean => (values[code] ?? 64) < 64;
 
 /** The end of a run. By hand: the engine keeps a place for each character that an expression repeats. */
@@ -203,7 +196,6 @@ function* base64Runs(text: string): Generator<Base64Run> {
 
 /** Digits of two characters or more for each of the shortest part. */
 const minDigits = 16;
-
 const isHex = (code: number): boolean =>
   (code >= 0x30 && code <= 0x39) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
 
@@ -225,14 +217,11 @@ function* hexParts(characters: string): Generator<{ readonly text: string; reado
 
 /** Shorter parts hold no secret, and eight random bytes are rarely printable. */
 const minPart = 8;
-
 /** Printable ASCII and white space. */
 const printable = new Uint8Array(256);
-
 for (let byte = 0; byte < 256; byte++) {
   if ((byte >= 0x20 && byte < 0x7f) || byte === 0x09 || byte === 0x0a || byte === 0x0d) printable[byte] = 1;
 }
-
 const ascii = new TextDecoder("latin1");
 
 /** The parts of bytes that are printable, with their places. */
@@ -285,10 +274,8 @@ function unescaped(text: string): PlainText | undefined {
 
 /** A CSI or OSC sequence, or a sequence of two characters; ECMA-48, 5th edition, section 5. */
 const sequence = String.raw`\u001b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\u0007\u001b]{0,256}(?:\u0007|\u001b\\)|[@-Z\\^_])`;
-
 /** Soft hyphens, joiners, marks of direction, variation selectors, a byte order mark. */
 const invisible = String.raw`[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]`;
-
 const unseen = new RegExp(`${sequence}|${invisible}`, "g");
 const reference = /&(?:#0{0,8}(\d{1,5})|#[xX]0{0,8}([0-9a-fA-F]{1,4})|(amp|lt|gt|quot|apos));/g;
 const named: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };

@@ -38,7 +38,6 @@ import type {
 } from "./types.js";
 
 const maxChildren = 2000;
-
 /** Of a kept line. */
 const maxKeptBytes = 64 * 1024;
 
@@ -555,7 +554,6 @@ async function decompressed(
 
 /** Rollouts shrink to a tenth or a twentieth. A file that grows by more than this was made to fill memory. */
 const maxRatio = 200;
-
 /** In bytes: a short session of one word again and again shrinks more. */
 const minDecompressed = 16 * 1024 * 1024;
 

@@ -206,20 +206,15 @@ function withoutFiles(data: unknown): unknown {
 const nameMembers = "name key variable header field param parameter option setting property attribute".split(
   " ",
 );
-
 /** Members that describe a field of a form to a person or a browser: they may have several words. */
 const labelMembers = "label element placeholder selector locator id".split(" ");
-
 /** Members whose name says nothing: the object, or another member of it, names their value. */
 const valueMembers = new Set(
   "value values val v text content data default input newValue string key token secret".split(" "),
 );
-
 /** A longer text is no name, and no value that only its name makes a secret. */
 const maxNameLength = 100;
-
 const maxNamedLength = 4096;
-
 /** The nearest names count: structures such as rich text have `content` in `content`, at any depth. */
 const maxNames = 8;
 

@@ -328,21 +328,15 @@ type Range = readonly [start: number, end: number];
 
 const dashes = "-----";
 const header = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
-
 /** The end of a line: as it is, or as JSON has it. */
 const lineEnd = /\r?\n|(?:\\{1,8}r)?\\{1,8}n/g;
-
 /** Longer than a line of PEM with the prefix of an output, such as a line number. */
 const maxLine = 4200;
-
 /** Before a line in an output: a number, a sign of a diff or quote, a comment. */
 const lineStart = /^(?:\s{0,16}\d{1,7}(?:→|\t|[:|] ?))?[\s+>#*|"'`]{0,16}/;
-
 /** A line of the body: a header of the key, or base64, after which a string may end. */
 const bodyLine = /^(?:(?:Proc-Type|DEK-Info|Version|Comment): .{0,200}|[A-Za-z0-9+/=]{0,4096})/;
-
 const endOfString = /^\s{0,16}["'`,;\\+]{0,8}\s{0,16}$/;
-
 /** A shorter line before other text is a word. */
 const minLastLine = 16;
 
@@ -409,19 +403,15 @@ const secretName =
   /passw(?:or)?d|passphrase|secret|(?:api|access|private)[_-]?key|(?:auth|access)[_-]?token|credential/;
 
 const assignment = /[\w-]{0,30}["'\\]{0,4}\s{0,8}(?:=|:|=>|:=)\s{0,8}/;
-
 /** In quotes, as members of JSON have it, also names that mean less in a text. */
 const quotedName = /pwd|pass|token/;
-
 const plainValue = /["'`\\]{0,4}([\w+/=.~!@#%^&-]{8,200})/;
 const quotedValue = /["'`]([^\s"'`\\(){}<>[\]]{8,200})["'`]/;
-
 const assigned = new RegExp(
   `(?:(?:${secretName.source})${assignment.source}|(?:${quotedName.source})(?:=|["']\\s{0,8}[=:]\\s{0,8}))` +
     `(?:${quotedValue.source}|${plainValue.source})`,
   "dgi",
 );
-
 const minEntropy = 3;
 
 /**

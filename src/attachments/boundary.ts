@@ -326,7 +326,6 @@ const closing = `</${coveredTag}>`;
 
 /** The first line of a note. The lines after it belong to the note. */
 const noted = /^- (res_[0-9a-f]{16})\b/;
-
 const olderNotes = /^- \d{1,9} older ones, not listed here$/;
 
 /** The ids in the blocks of a text, in order, without repetitions. */

@@ -89,19 +89,15 @@ export interface IngestOptions {
  * ```
  */
 export function ingest(source: LinkSource, options?: Pick<IngestOptions, "newId">): LinkResource;
-
 export function ingest(source: StoredSource, options: IngestOptions): Promise<StoredResource>;
-
 export function ingest(
   source: ResourceLinkSource | InputImageSource,
   options: IngestOptions,
 ): Promise<Resource>;
-
 export function ingest(
   sources: readonly IngestSource[],
   options: IngestOptions,
 ): Promise<readonly Resource[]>;
-
 export function ingest(
   source: IngestSource | readonly IngestSource[],
   options: Partial<IngestOptions> = {},

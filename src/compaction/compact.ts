@@ -1,12 +1,24 @@
-/** Compacts a session: plans, asks the model, verifies, and only then writes. */
+/**
+ * Compacts a session: plans, asks the model, verifies, and only then writes one batch of entries or nothing.
+ * Also summarises a branch that is abandoned for another entry.
+ */
 
 import { estimateMessageTokens } from "../content/estimate/index.js";
-import type { Context } from "../content/index.js";
-import { integerOption } from "../core/arguments.js";
+import type { Context, ContextItem } from "../content/index.js";
+import { integerArgument, integerOption } from "../core/arguments.js";
 import { untilAborted } from "../core/concurrency.js";
-import { applyBoundary, assertSummaryTarget } from "./boundary.js";
-import { readTokens } from "./context-edits.js";
-import { makeSummary } from "./make-summary.js";
+import { SessileError } from "../core/errors/index.js";
+import { uniqueHex8 } from "../core/ids.js";
+import type { EntryDraft, Session, SessionEntry, SessionTree } from "../session/index.js";
+import {
+  allCoveredResources,
+  applyBoundary,
+  assertSummaryTarget,
+  footerText,
+  type SummaryBoundary,
+  withFooter,
+} from "./boundary.js";
+import { fileLedger, ledgerDetails } from "./file-ledger/ledger.js";
 import type {
   CompactableSession,
   CompactionPlan,
@@ -15,8 +27,30 @@ import type {
   PlanAnswer,
   ResolvedCompactOptions,
 } from "./options.js";
-import { choosePlan, contextBudget, contextTrigger, minimalPlan, type PlannedChoice } from "./plan.js";
-import { type Generation, readGeneration } from "./summarize.js";
+import {
+  choosePlan,
+  contextBudget,
+  contextTrigger,
+  enforceInvariants,
+  type IrreducibleSizes,
+  irreducible,
+  minimalPlan,
+  overflowShare,
+  type PlannedChoice,
+  preview,
+  verify,
+} from "./plan.js";
+import { prompts } from "./prompts.js";
+import { initialContext, isModelSwitch, isSummarizable, readTokens } from "./retention.js";
+import type { SummaryPart, SummaryPrompt } from "./strategy.js";
+import {
+  type GeneratedSummary,
+  type Generation,
+  makeSummary,
+  readGeneration,
+  summarizePart,
+  type WrittenSummary,
+} from "./summarize.js";
 import {
   contextLimit,
   contextOverhead,
@@ -24,10 +58,10 @@ import {
   firstOverhead,
   memoizeEstimate,
   minSummaryTokens,
+  type RecordedSize,
   recordedSize,
 } from "./triggers.js";
-import { type IrreducibleSizes, irreducible, overflowShare, preview } from "./verify.js";
-import { writeCompaction } from "./write.js";
+import { truncateText } from "./truncate.js";
 
 /**
  * Compacts a session's context: plans, asks a model, verifies, and only then writes one batch after the leaf
@@ -210,4 +244,230 @@ function nothingToDo(context: Context, options: ResolvedCompactOptions): Compact
     return { status: "nothingToDo" };
   const sizes = contextSizes(context, options, tokens);
   throw irreducible("nothing-to-summarize", sizes, Math.max(0, tokens - sizes.overhead));
+}
+
+// Writes a compaction as one batch of entries, or nothing.
+
+/** A verified compaction and the leaf that it was made for. */
+interface PreparedCompaction extends PlannedChoice, GeneratedSummary {
+  readonly leafId: string | null;
+  readonly context: Context;
+  /** How many compactions right before this one freed too little. */
+  readonly withoutGain: number;
+}
+
+/** The entries of a compaction that was written. */
+interface WrittenCompaction {
+  readonly entries: readonly SessionEntry[];
+  readonly tokensAfter: number;
+}
+
+/** How often a plan is rebased onto entries that were appended meanwhile. */
+const maxRebases = 8;
+
+/**
+ * Appends a compaction in one batch after the leaf that it was made for. If the session's own leaf advanced
+ * meanwhile, plans the same choice in the new context and keeps the new entries.
+ *
+ * @throws SessileError CONCURRENT_WRITER if the leaf moved to another branch, another writer appended, or the
+ *   new entries leave no room
+ */
+async function writeCompaction(
+  session: CompactableSession,
+  prepared: PreparedCompaction,
+  options: ResolvedCompactOptions,
+  signal: AbortSignal,
+): Promise<WrittenCompaction> {
+  let current = prepared;
+  for (let rebases = 0; ; rebases++) {
+    const { context, plan, summary, tokensAfter, withoutGain } = current;
+    const size = { messages: tokensAfter, overhead: plan.overhead, withoutGain };
+    const drafts = compactionDrafts(context, plan, summary, size);
+    try {
+      const entries = await session.append(drafts, { after: current.leafId, signal });
+      return { entries, tokensAfter: tokensAfter + plan.overhead };
+    } catch (error) {
+      if (!SessileError.is(error, "CONCURRENT_WRITER") || rebases >= maxRebases) throw error;
+      const rebased = await rebase(session, current, options);
+      if (rebased === undefined) throw error;
+      current = rebased;
+    }
+  }
+}
+
+/**
+ * Plans the same choice at the session's leaf; undefined if the context did not grow in place or the result
+ * does not fit.
+ */
+async function rebase(
+  session: CompactableSession,
+  prepared: PreparedCompaction,
+  options: ResolvedCompactOptions,
+): Promise<PreparedCompaction | undefined> {
+  // Flushes entries that wait to be written.
+  await session.append([]);
+  const { leafId } = session;
+  if (leafId === prepared.leafId) return undefined;
+  const context = await session.context(leafId);
+  if (!isContinuation(prepared.context, context)) return undefined;
+  const { overhead } = prepared.plan;
+  const planned = enforceInvariants(context, prepared.choice, { ...options, overhead }, prepared.isMinimal);
+  if (planned === undefined) return undefined;
+  // The boundary allowed these resources.
+  const plan = { ...planned, resources: prepared.plan.resources };
+  const { tokensAfter, shortfall } = await verify(context, plan, prepared.summary?.text, options);
+  return shortfall === undefined ? { ...prepared, leafId, context, plan, tokensAfter } : undefined;
+}
+
+/** Whether `after` is `before` with items appended. */
+function isContinuation(before: Context, after: Context): boolean {
+  return (
+    before.usageSince === after.usageSince &&
+    before.items.length <= after.items.length &&
+    before.items.every(({ entryId, origin }, at) => {
+      const item = after.items[at];
+      return item?.entryId === entryId && item.origin === origin;
+    })
+  );
+}
+
+/**
+ * The entries of a plan, for one batch: initial context, edits, and the compaction last. If a crash tears the
+ * batch, the entries before the torn one are valid without the rest.
+ */
+export function compactionDrafts(
+  context: Context,
+  plan: CompactionPlan,
+  summary: WrittenSummary | undefined,
+  size: RecordedSize,
+): readonly EntryDraft[] {
+  if (summary === undefined) return plan.edits;
+  const id = uniqueHex8();
+  const retain = [...plan.retain];
+  const drafts: EntryDraft[] = [];
+  if (plan.initialContext !== undefined) {
+    const injected = { ...initialContext(plan.initialContext.content), id: uniqueHex8() };
+    retain.splice(plan.initialContext.at, 0, injected.id);
+    drafts.push(injected);
+  }
+  const { usage, model, fromHook, text } = summary;
+  const { systemMessage, strategy, tokensBefore, files, resources } = plan;
+  for (const edit of plan.edits) drafts.push(edit);
+  drafts.push({
+    type: "compaction",
+    id,
+    summary: text,
+    firstKeptEntryId: firstKeptId(context, plan.keepFrom) ?? id,
+    tokensBefore,
+    details: { ...ledgerDetails(files), ...(resources.length === 0 ? {} : { resources }), size },
+    ...(fromHook ? { fromHook } : {}),
+    ...(usage === undefined ? {} : { usage }),
+    ...(systemMessage === undefined ? {} : { systemMessage }),
+    ...(retain.length === 0 ? {} : { retain }),
+    strategy,
+    ...(model === undefined ? {} : { model }),
+  });
+  return drafts;
+}
+
+/**
+ * Id of the first entry that stays in place. A view right before the first kept item comes first, else it
+ * would be lost.
+ */
+function firstKeptId({ items, views }: Context, keepFrom: number): string | undefined {
+  return views.find((view) => view.item === keepFrom)?.entryId ?? items[keepFrom]?.entryId;
+}
+
+// Summarises a branch that is abandoned for another entry.
+
+/** The members of a session that {@link summarizeBranch} uses. */
+type BranchableSession = Pick<
+  Session,
+  "context" | "tree" | "leafId" | "header" | "branch" | "branchWithSummary"
+>;
+
+/** The options of {@link summarizeBranch}. */
+export interface BranchSummaryOptions
+  extends SummaryBoundary,
+    Pick<CompactOptions, "generate" | "focus" | "skip" | "tools" | "retry" | "isOverflow" | "signal"> {
+  /** The context window of the model behind `generate`, in tokens. */
+  readonly window: number;
+  /** Default `prompts.branch`. */
+  readonly prompt?: SummaryPrompt | undefined;
+}
+
+/** The result of {@link summarizeBranch}. */
+type BranchSummaryResult =
+  | { readonly status: "summarized"; readonly entry: SessionEntry & { readonly type: "branch_summary" } }
+  /** The abandoned branch has nothing to summarise; the leaf was moved. */
+  | { readonly status: "moved" };
+
+/**
+ * Moves the leaf to another entry and summarises the abandoned branch. The summary covers the entries after
+ * the common ancestor, as the context shows them, summaries of compactions included. The leaf moves once the
+ * summary exists; if anything fails, it stays and nothing is written.
+ *
+ * @param to the parent of the next entry; null for a new root
+ * @throws SessileError ENTRY_NOT_FOUND, SUMMARY_FAILED; CONCURRENT_WRITER if the leaf advanced meanwhile
+ * @throws TypeError for a boundary without a target; errors of the boundary; the signal's reason if it aborts
+ * @example
+ * ```ts
+ * const [first] = (await session.tree()).path(session.leafId);
+ * await summarizeBranch(session, first?.id ?? null, { window: 200_000, generate });
+ * ```
+ */
+export async function summarizeBranch(
+  session: BranchableSession,
+  to: string | null,
+  options: BranchSummaryOptions,
+): Promise<BranchSummaryResult> {
+  const { prompt = prompts.branch, tools, skip = isModelSwitch } = options;
+  const window = integerArgument("window", options.window, 1);
+  const generation = readGeneration(options, window);
+  const { signal, tally } = generation;
+  assertSummaryTarget(options);
+  signal.throwIfAborted();
+  const { leafId } = session;
+  const context = await session.context(leafId);
+  const items = abandonedItems(context, await session.tree(), leafId, to);
+  const covered = items.filter((item) => isSummarizable(item, skip));
+  if (covered.length === 0) {
+    await session.branch(to);
+    return { status: "moved" };
+  }
+  const input = {
+    parts: [{ items: covered, prompt }],
+    resources: allCoveredResources(items, context.observations),
+  };
+  const { parts, resources } = await applyBoundary(context, input, options, signal);
+  const body = await summarizePart(parts[0] as SummaryPart, generation, prompt.maxTokens);
+  // A text of more than twice the requested length is truncated, not asked for again.
+  const text = truncateText(body, { maxTokens: 2 * Math.min(prompt.maxTokens, Math.ceil(window / 2)) });
+  const files = fileLedger({ items }, { cwd: session.header.cwd, tools });
+  const entry = await session.branchWithSummary(
+    to,
+    withFooter(text, footerText({ resources, files }, window / footerShare)),
+    {
+      details: { ...ledgerDetails(files), ...(resources.length === 0 ? {} : { resources }) },
+      ...(tally.usage === undefined ? {} : { usage: tally.usage }),
+      after: leafId,
+      signal,
+    },
+  );
+  return { status: "summarized", entry };
+}
+
+/** The footer may have one sixteenth of the window. */
+const footerShare = 16;
+
+/** The context's items of entries that are on the path to `leafId` and not on the path to `to`. */
+function abandonedItems(
+  context: Context,
+  tree: SessionTree,
+  leafId: string | null,
+  to: string | null,
+): readonly ContextItem[] {
+  const common = new Set(tree.path(to).map(({ id }) => id));
+  const abandoned = new Set(tree.path(leafId).flatMap(({ id }) => (common.has(id) ? [] : [id])));
+  return context.items.filter(({ entryId }) => abandoned.has(entryId));
 }

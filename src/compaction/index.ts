@@ -1,11 +1,15 @@
-export { type BranchSummaryOptions, summarizeBranch } from "./branch.js";
-export { compact } from "./compact.js";
-export { type CutPointOptions, findCutPoint } from "./cut-point.js";
-export type { FileAction, FileLedger, FileRecord } from "./file-ledger/details.js";
-export { type FileLedgerOptions, fileLedger } from "./file-ledger/ledger-builder.js";
+export type { CoveredResource } from "./boundary.js";
+export { type BranchSummaryOptions, compact, summarizeBranch } from "./compact.js";
+export {
+  type FileAction,
+  type FileLedger,
+  type FileLedgerOptions,
+  type FileRecord,
+  fileLedger,
+  type StaleFilesOptions,
+  staleFiles,
+} from "./file-ledger/ledger.js";
 export type { FileToolTable } from "./file-ledger/operations.js";
-export { type StaleFilesOptions, staleFiles } from "./file-ledger/stale.js";
-export { hasInitialContext, initialContext } from "./initial-context.js";
 export type {
   CompactableSession,
   CompactionPlan,
@@ -20,18 +24,20 @@ export type {
   Reinjection,
   RetryOptions,
 } from "./options.js";
-export { isContextOverflow } from "./overflow.js";
 export { planCompaction } from "./plan.js";
 export { prompts } from "./prompts.js";
 export { providerCompaction } from "./provider-compaction.js";
+export { type CutPointOptions, findCutPoint, hasInitialContext, initialContext } from "./retention.js";
 export {
   type PruneOptions,
   type PruneThenSummarizeOptions,
   planPrune,
   pruneThenSummarize,
-} from "./prune-then-summarize.js";
-export { type RecentUserMessagesOptions, recentUserMessages } from "./recent-user-messages.js";
-export { type RollingSummaryOptions, rollingSummary } from "./rolling-summary.js";
+  type RecentUserMessagesOptions,
+  type RollingSummaryOptions,
+  recentUserMessages,
+  rollingSummary,
+} from "./strategies.js";
 export type {
   CompactionBudget,
   CompactionChoice,
@@ -40,12 +46,12 @@ export type {
   SummaryPart,
   SummaryPrompt,
 } from "./strategy.js";
-export type { CoveredResource } from "./summary-footer.js";
 export {
   type ContextGauge,
   type ContextTokensOptions,
   contextGauge,
   contextTokens,
+  isContextOverflow,
   isOverflow,
   shouldCompact,
 } from "./triggers.js";

@@ -1,8 +1,8 @@
 /** The options of a compaction, its plan and its result. */
 import type { Context, ContextItem, ImageBlock, SystemMessage, TextBlock, Usage } from "../content/index.js";
 import type { Session, SessionEntry } from "../session/index.js";
-import type { SummaryBoundary } from "./boundary.js";
-import type { FileLedger } from "./file-ledger/details.js";
+import type { CoveredResource, SummaryBoundary } from "./boundary.js";
+import type { FileLedger } from "./file-ledger/ledger.js";
 import type { FileToolTable } from "./file-ledger/operations.js";
 import type {
   CompactionStrategy,
@@ -11,7 +11,6 @@ import type {
   MessageEstimator,
   SummaryPart,
 } from "./strategy.js";
-import type { CoveredResource } from "./summary-footer.js";
 
 /** The members of a session that `compact` uses. */
 export type CompactableSession = Pick<Session, "context" | "append" | "leafId" | "header"> &

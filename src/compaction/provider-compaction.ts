@@ -2,10 +2,10 @@
 import { estimateMessageTokens } from "../content/estimate/index.js";
 import type { AssistantMessage, Context, ContextItem } from "../content/index.js";
 import { isProviderSummary } from "../content/internal.js";
-import { headLength } from "./cut-point.js";
+import { withoutFooter } from "./boundary.js";
 import { prompts } from "./prompts.js";
+import { headLength } from "./retention.js";
 import type { CompactionStrategy } from "./strategy.js";
-import { withoutFooter } from "./summary-footer.js";
 import { minSummaryTokens } from "./triggers.js";
 
 /**

@@ -579,7 +579,6 @@ function asBlock(block: unknown, index: number, options: AsUserMessageOptions): 
 }
 
 const linkFields = ["resourceId", "kind", "name", "uri", "source", "declared"] as const;
-
 const storedFields = [
   ...linkFields,
   "mediaType",

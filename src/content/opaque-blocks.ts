@@ -24,7 +24,6 @@ export interface OpaqueMedium {
 
 /** Base64 of an unknown type is a medium from this length on. A shorter value stays in its block. */
 const minUnknown = 1025;
-
 /** No medium is shorter: a GIF of one pixel has 35 bytes. */
 const minKnown = 16;
 
@@ -42,19 +41,14 @@ const imageStarts: readonly (readonly [RegExp, string])[] = [
   [/^R0lGODdh|^R0lGODlh/, "image/gif"],
   [/^UklGR.{6}XRUJQ/, "image/webp"],
 ];
-
 const base64Start = /^[A-Za-z0-9+/_-]{16}/;
-
 /** A data URL has a media type of at most 127 characters and few parameters before its base64. */
 const dataUrlStart = /^data:([^,]{0,255}?);base64,/i;
-
 const longestDataUrlStart = 280;
 
 /** Members that hold base64 beside a media type. */
 const payloadMembers: ReadonlySet<string> = new Set(["data", "blob", "bytes", "base64", "b64_json"]);
-
 const typeMembers = ["mediaType", "mimeType", "media_type", "mime_type"] as const;
-
 /** The only member of an object that stands for bytes. */
 const bytesMember = "$base64";
 
@@ -235,13 +229,10 @@ function mapJson(value: unknown, visit: Visit, depth = maxMediaDepth): unknown {
 
 /** Members that hold words of a model or of a person. */
 const spoken = ["text", "refusal", "transcript"] as const;
-
 /** Members that hold parts with words. */
 const nested = ["content", "parts", "source", "document"] as const;
-
 /** Blocks whose text is no answer: reasoning, calls and their results. */
 const unspoken = /reason|think|thought|tool|call|function|redacted/i;
-
 /** Providers nest the text of a block at most five levels deep. */
 const maxWordDepth = 16;
 

@@ -125,12 +125,10 @@ export interface EventStreamMessage {
 
 /** Two lengths and the checksum of both. */
 const preludeBytes = 12;
-
 const checksumBytes = 4;
 
 /** Bytes of a header's value, by its type. Texts and bytes start with their length in two bytes. */
 const valueBytes: readonly (number | "counted")[] = [0, 0, 1, 2, 4, 8, "counted", "counted", 8, 16];
-
 const textType = 7;
 
 /** Decodes one stream of frames. Feed it chunks in order; a partial last frame is dropped. */

@@ -87,7 +87,6 @@ export function blobRefsIn(text: string): ReadonlySet<BlobRef> {
 
 /** Other than of a path with slashes, so that the spelling is one of itself. */
 const uncRoot = "\\\\";
-
 const drive = /^[a-z]:(?=[\\/]|$)/i;
 
 /**

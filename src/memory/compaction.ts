@@ -13,11 +13,15 @@ import {
 import { estimateTextTokens } from "../content/estimate/index.js";
 import { type Context, type ContextItem, toolCalls, type Usage } from "../content/index.js";
 import { SessileError } from "../core/errors/index.js";
-import type { EditableBlock } from "./blocks.js";
-import type { MemoryHost } from "./host.js";
-import { type PresentValue, quotedText } from "./render.js";
-import { cleanLine, cleanText } from "./text.js";
-import { toolNames } from "./tools.js";
+import {
+  cleanLine,
+  cleanText,
+  type EditableBlock,
+  type PresentValue,
+  quotedText,
+  toolNames,
+} from "./blocks.js";
+import type { MemoryHost } from "./run.js";
 import { presentValue } from "./write.js";
 
 /** The outcome of proposing facts. */

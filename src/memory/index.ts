@@ -6,6 +6,5 @@
  */
 export type { DocumentSource, MemoryBlock, SharedText } from "./blocks.js";
 export type { FactProposal, MemoryCompactionOptions } from "./compaction.js";
-export type { PromptReason } from "./entries.js";
 export { type MemoryOptions, type PromptOptions, type SessionMemory, sessionMemory } from "./memory.js";
-export type { MemorySession } from "./path-state.js";
+export type { MemorySession, PromptReason } from "./path-state.js";

@@ -1,4 +1,5 @@
 /** `sessionMemory`: the blocks of a session, the frozen prompt, and the answers to the model's calls. */
+
 import { replayCurrentTurn } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
 import type { CompactOptions } from "../compaction/index.js";
@@ -8,19 +9,37 @@ import type { ToolShapes } from "../content/internal.js";
 import { describe } from "../core/arguments.js";
 import { Mutex } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
-import { checkBlocks, type EditableBlock, type MemoryBlock } from "./blocks.js";
+import type { SessionEntry, UnknownEntry } from "../session/index.js";
+import {
+  checkBlocks,
+  declareTools,
+  type EditableBlock,
+  isDocument,
+  type LoadedDocument,
+  loadedDocuments,
+  type MemoryBlock,
+  type PlainTool,
+  type PresentValue,
+  promptDigest,
+  type Rendering,
+  renderPrompt,
+  shapedTools,
+} from "./blocks.js";
 import { type MemoryCompactionOptions, withMemory } from "./compaction.js";
-import { isDocument, type LoadedDocument, loadedDocuments } from "./documents.js";
-import type { MemoryModel, MemoryWriter, PromptReason } from "./entries.js";
-import { blockHistory, type MemoryHistory } from "./history.js";
-import type { MemoryHost } from "./host.js";
-import { type MemorySession, PathReader } from "./path-state.js";
-import { changedParts, recordedText, recordPrompt, staleReason } from "./prompt.js";
-import { type PresentValue, renderPrompt } from "./render.js";
-import { type MemoryCall, runCall } from "./run.js";
-import type { SearchMemory } from "./search.js";
-import { declareTools, shapedTools } from "./tools.js";
-import { behindLeaf, presentValue, writeBlock } from "./write.js";
+import {
+  blockHistory,
+  type MemoryHistory,
+  type MemoryModel,
+  type MemorySession,
+  type MemoryWriter,
+  PathReader,
+  type PathState,
+  type PromptData,
+  type PromptReason,
+  promptEntry,
+} from "./path-state.js";
+import { type MemoryCall, type MemoryHost, runCall, type SearchMemory } from "./run.js";
+import { appendAfter, behindLeaf, presentValue, writeBlock } from "./write.js";
 
 /** Options of {@link sessionMemory}. */
 export interface MemoryOptions {
@@ -33,7 +52,7 @@ export interface MemoryOptions {
 }
 
 /** The shapes of tool declarations, by the name of the client. */
-export type MemoryToolShapes = ToolShapes;
+type MemoryToolShapes = ToolShapes;
 
 /** Options of {@link SessionMemory.prompt}. */
 export interface PromptOptions<S extends keyof MemoryToolShapes = "plain"> {
@@ -45,7 +64,7 @@ export interface PromptOptions<S extends keyof MemoryToolShapes = "plain"> {
 }
 
 /** The prompt of a memory. */
-export interface MemoryPrompt<T = MemoryToolShapes["plain"]> {
+interface MemoryPrompt<T = MemoryToolShapes["plain"]> {
   /** The system text. */
   readonly system: string;
   readonly tools: T[];
@@ -60,7 +79,7 @@ export interface MemoryPrompt<T = MemoryToolShapes["plain"]> {
 }
 
 /** The value of a block. */
-export interface MemoryValue {
+interface MemoryValue {
   readonly label: string;
   readonly text: string;
   /** The entry of a value in the session, the version of a shared one; null without a value. */
@@ -312,4 +331,97 @@ function memoryValue(block: EditableBlock, { text, revision, written }: PresentV
     left: Math.max(0, block.maxTokens - tokens),
     ...(written === undefined ? {} : { written: { entryId: written.entryId, by: written.data.by } }),
   };
+}
+
+// The frozen prompt: rendered once, recorded in the session, and given again with the same bytes until a
+// moment at which a provider's cached prefix is lost anyway.
+
+/** A recorded prompt with its text. */
+interface FrozenPrompt {
+  readonly system: string;
+  readonly tools: readonly PlainTool[];
+  readonly digest: string;
+  /** The entry that recorded it; undefined in a session that cannot be written to. */
+  readonly entryId: string | undefined;
+}
+
+/** Why a recorded prompt is no longer in force; undefined if it is. */
+async function staleReason(
+  session: MemorySession,
+  { prompt, compacted, modelEntryId }: PathState,
+  model: MemoryModel | null,
+): Promise<PromptReason | undefined> {
+  if (prompt === undefined) return "first";
+  if (compacted) return "compaction";
+  if (model === null) return undefined;
+  // A prompt that was made before any model is one of the first model after it.
+  const first =
+    prompt.data.model ?? (modelEntryId === undefined ? null : entryModel(await session.entry(modelEntryId)));
+  const isSame = first === null || (first.provider === model.provider && first.modelId === model.modelId);
+  return isSame ? undefined : "model";
+}
+
+function entryModel(entry: SessionEntry | UnknownEntry | undefined): MemoryModel | null {
+  if (entry?.type === "model_change") return { provider: entry.provider, modelId: entry.modelId };
+  if (entry?.type !== "message" || entry.message.role !== "assistant") return null;
+  return { provider: entry.message.provider, modelId: entry.message.model };
+}
+
+/** Reads the text of a recorded prompt; undefined if it is not as it was recorded. */
+async function recordedText(
+  session: Pick<MemorySession, "entry">,
+  { entryId, data }: NonNullable<PathState["prompt"]>,
+): Promise<FrozenPrompt | undefined> {
+  const source = data.of === undefined ? data : await textSource(session, data.of);
+  if (source?.system === undefined || source.tools === undefined) return undefined;
+  const tools = source.tools as readonly PlainTool[];
+  if (promptDigest(source.system, tools) !== data.digest) return undefined;
+  return { system: source.system, tools, digest: data.digest, entryId };
+}
+
+async function textSource(
+  session: Pick<MemorySession, "entry">,
+  entryId: string,
+): Promise<PromptData | undefined> {
+  const entry = await session.entry(entryId);
+  return entry && promptEntry.read(entry);
+}
+
+/**
+ * Records a rendering at a leaf. The text is written only if it is another one than before. In a session
+ * without messages the entry is staged, so that a prompt alone makes no file.
+ */
+async function recordPrompt(
+  session: MemorySession,
+  state: PathState,
+  rendering: Rendering,
+  {
+    reason,
+    model,
+    signal,
+  }: {
+    readonly reason: PromptReason;
+    readonly model: MemoryModel | null;
+    readonly signal: AbortSignal | undefined;
+  },
+): Promise<string | undefined> {
+  if (!session.writable) return undefined;
+  const { system, tools, digest, blocks } = rendering;
+  const before = state.prompt;
+  const isSame = before?.data.digest === digest && (await recordedText(session, before)) !== undefined;
+  const text = isSame && before !== undefined ? { of: before.data.of ?? before.entryId } : { system, tools };
+  const values = Object.fromEntries(
+    Array.from(state.values, ([label, { entryId }]) => [label, entryId] as const),
+  );
+  const draft = promptEntry.draft({ reason, digest, model, blocks, values, ...text });
+  if (state.empty && session.leafId === state.leafId) return session.stage([draft])[0]?.id;
+  return (await appendAfter(session, [draft], state.leafId, signal)).id;
+}
+
+/** The labels whose part of a prompt is another one than before; `tools` if the declarations are. */
+function changedParts(before: PromptData | undefined, after: Rendering, sameTools: boolean): string[] {
+  if (before === undefined) return [];
+  const labels = new Set([...Object.keys(before.blocks), ...Object.keys(after.blocks)]);
+  const changed = [...labels].filter((label) => before.blocks[label]?.digest !== after.blocks[label]?.digest);
+  return sameTools ? changed : [...changed, "tools"];
 }

@@ -1,9 +1,19 @@
 /**
- * The state of a memory on the path to a leaf: the newest value of each label, and the newest prompt. Read
- * from the leaf upwards, as far as the last state, or a recorded prompt, which names the values before it.
+ * A memory on the path to a leaf: its entries, the newest value of each label and the newest prompt, and the
+ * history of a block.
  */
-import type { EntryNode, Session, SessionEntry, SessionTree, UnknownEntry } from "../session/index.js";
-import { type MemoryData, memoryEntry, type PromptData, promptEntry } from "./entries.js";
+
+import { isRecord } from "../core/shape.js";
+import { ownEntry } from "../log/internal.js";
+import type {
+  CustomEntryType,
+  EntryNode,
+  Session,
+  SessionEntry,
+  SessionTree,
+  UnknownEntry,
+} from "../session/index.js";
+import { cleanText } from "./blocks.js";
 
 /** The members of a session that a memory uses. */
 export type MemorySession = Pick<
@@ -186,4 +196,179 @@ class Fold {
       empty: this.#empty && base.empty,
     };
   }
+}
+
+// The entries of a memory: custom entries, so that they branch, fork and replay like every other entry.
+
+/** Who wrote a value. */
+export type MemoryWriter = "model" | "program" | "compaction";
+
+/** The data of a `sessile.memory` entry: one whole value of a block. */
+export interface MemoryData {
+  readonly label: string;
+  readonly text: string;
+  readonly by: MemoryWriter;
+  /** The value that was read before the write: an entry of this type, or the version of a shared block. */
+  readonly previous: string | null;
+  /** Only of a shared block: the version that the write made. */
+  readonly version?: string;
+  /** The call of the model that wrote it. */
+  readonly call?: { readonly id: string; readonly entryId?: string };
+  /** The entry that the text comes from, if a program names one. */
+  readonly from?: string;
+}
+
+const writers: ReadonlySet<unknown> = new Set(["model", "program", "compaction"] satisfies MemoryWriter[]);
+
+/** The entry type of a block's value. */
+export const memoryEntry: CustomEntryType<MemoryData> = ownEntry<MemoryData>("sessile.memory", (data) => {
+  const { label, text, by, previous, version, call, from } = readRecord(data);
+  if (typeof label !== "string" || typeof text !== "string" || !writers.has(by))
+    throw new TypeError("memory: expected label, text and by");
+  return {
+    label,
+    text,
+    by: by as MemoryWriter,
+    previous: typeof previous === "string" ? previous : null,
+    ...(typeof version === "string" ? { version } : {}),
+    ...(isRecord(call) && typeof call.id === "string" ? { call: readCall(call) } : {}),
+    ...(typeof from === "string" ? { from } : {}),
+  };
+});
+
+function readCall({ id, entryId }: Readonly<Record<string, unknown>>): NonNullable<MemoryData["call"]> {
+  return { id: id as string, ...(typeof entryId === "string" ? { entryId } : {}) };
+}
+
+/** Why a prompt was rendered. */
+export type PromptReason = "first" | "refresh" | "compaction" | "model";
+
+/** A model by its names, as in a session. */
+export interface MemoryModel {
+  readonly provider: string;
+  readonly modelId: string;
+}
+
+/** A block in a recorded prompt. */
+export interface RecordedBlock {
+  /** Digest of its part of the prompt. */
+  readonly digest: string;
+  /**
+   * The entry or version that it shows; null if it had no value. Absent for other kinds of block, and for a
+   * text of which it shows a part.
+   */
+  readonly shows?: string | null;
+}
+
+/** The data of a `sessile.memory.prompt` entry: a prompt as it was rendered. */
+export interface PromptData {
+  readonly reason: PromptReason;
+  /** SHA-256 of the system text and the tools. */
+  readonly digest: string;
+  /** The model in force at the time; null before the first one. */
+  readonly model: MemoryModel | null;
+  readonly blocks: Readonly<Record<string, RecordedBlock>>;
+  /** The entry of each label's value at this point, so that no reader needs the path before it. */
+  readonly values: Readonly<Record<string, string>>;
+  readonly system?: string;
+  /** The declarations of the tools, in the plain shape. */
+  readonly tools?: readonly unknown[];
+  /** The entry that has the same system text and tools, in place of them. */
+  readonly of?: string;
+}
+
+/** The entry type of a rendered prompt. */
+export const promptEntry: CustomEntryType<PromptData> = ownEntry<PromptData>(
+  "sessile.memory.prompt",
+  (data) => {
+    const given = readRecord(data);
+    const { digest, model, blocks, values, system, tools, of } = given;
+    const hasText = typeof system === "string" && Array.isArray(tools);
+    if (typeof digest !== "string" || !isRecord(blocks) || !isRecord(values) || !(hasText || isText(of)))
+      throw new TypeError("memory prompt: expected digest, blocks, values, and a text or its entry");
+    const isModel = isRecord(model) && isText(model.provider) && isText(model.modelId);
+    return { ...(given as unknown as PromptData), model: isModel ? (model as unknown as MemoryModel) : null };
+  },
+);
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function readRecord(data: unknown): Readonly<Record<string, unknown>> {
+  if (!isRecord(data)) throw new TypeError("memory: expected an object");
+  return data;
+}
+
+// The history of a block: its writes on the path, and the write that brought each line of its text.
+
+/** A write of a block. */
+interface MemoryWrite {
+  readonly entryId: string;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly by: MemoryWriter;
+  /** The text after it. */
+  readonly text: string;
+  /**
+   * The message that the text comes from: the newest user message before the write, or the entry that a
+   * program named. null without one.
+   */
+  readonly messageId: string | null;
+  /** The call of the model, and the message with it. */
+  readonly call?: { readonly id: string; readonly entryId?: string };
+}
+
+/** A line of a block's present text, and the write that brought it. */
+interface MemoryFact extends Omit<MemoryWrite, "text"> {
+  readonly text: string;
+}
+
+/** The history of a block on a path, oldest first. */
+export interface MemoryHistory {
+  readonly facts: readonly MemoryFact[];
+  readonly writes: readonly MemoryWrite[];
+}
+
+/** Reads the history of a label on the path to a leaf. */
+export async function blockHistory(
+  session: MemorySession,
+  label: string,
+  leafId: string | null,
+): Promise<MemoryHistory> {
+  const path = Array.from(upwards(await session.tree(), leafId)).reverse();
+  const custom = path.filter(({ type }) => type === "custom").map(({ id }) => id);
+  const bodies = await readEntries(session, custom);
+  const readBody = new Map(custom.map((id, at) => [id, bodies[at]]));
+  const writes: MemoryWrite[] = [];
+  let userId: string | null = null;
+  for (const { id, role } of path) {
+    if (role === "user") userId = id;
+    const body = readBody.get(id);
+    const data = body && memoryEntry.read(body);
+    if (body === undefined || data?.label !== label) continue;
+    const { text, by, from, call } = data;
+    const origin = { at: body.timestamp, by, messageId: from ?? userId };
+    writes.push({ entryId: id, ...origin, text: cleanText(text), ...(call === undefined ? {} : { call }) });
+  }
+  return { facts: blockFacts(writes), writes };
+}
+
+/** Follows each line of the last text back to the write that brought it. */
+function blockFacts(writes: readonly MemoryWrite[]): readonly MemoryFact[] {
+  let facts: readonly MemoryFact[] = [];
+  for (const write of writes) {
+    // A line that was there before is the same fact, at any position; equal lines in their order.
+    const known = new Map<string, MemoryFact[]>();
+    for (const fact of facts) {
+      const same = known.get(fact.text);
+      if (same === undefined) known.set(fact.text, [fact]);
+      else same.push(fact);
+    }
+    facts = write.text
+      .split("\n")
+      .filter((line) => line.trim() !== "")
+      .map((line) => known.get(line)?.shift() ?? { ...write, text: line });
+  }
+  return facts;
 }

@@ -3,11 +3,14 @@
 import { estimateTextTokens } from "../content/estimate/index.js";
 import { SessileError } from "../core/errors/index.js";
 import type { EntryDraft, SessionEntry } from "../session/index.js";
-import type { EditableBlock } from "./blocks.js";
-import { type MemoryData, memoryEntry } from "./entries.js";
-import type { MemorySession, PathReader, PathState } from "./path-state.js";
-import type { PresentValue } from "./render.js";
-import { cleanText, hasLines, occurrences } from "./text.js";
+import { cleanText, type EditableBlock, hasLines, occurrences, type PresentValue } from "./blocks.js";
+import {
+  type MemoryData,
+  type MemorySession,
+  memoryEntry,
+  type PathReader,
+  type PathState,
+} from "./path-state.js";
 
 /** A change of a block's text. */
 export type TextChange =

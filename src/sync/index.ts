@@ -1,4 +1,3 @@
 export { mergeSessions } from "./merge.js";
-export type { ErasureOptions, SyncOptions } from "./options.js";
-export type { SyncReport } from "./report.js";
+export type { ErasureOptions, SyncOptions, SyncReport } from "./options.js";
 export { copySessions, syncSessions } from "./sessions.js";

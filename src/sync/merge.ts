@@ -13,11 +13,18 @@ import {
 import type { LinePlace, LogBatch, LogPosition } from "../session/index.js";
 import { type EntryErasure, noRow, withLineFeed } from "../session/internal.js";
 import type { StateConflict } from "./closing.js";
-import { entriesToErase, erasedLines, erasurePending, missingErasures } from "./erasures.js";
 import { IndexedLog, isEntryLine, type ReadableLog } from "./indexed-log.js";
 import type { ErasureOptions } from "./options.js";
-import { planSync, type SyncPlan } from "./plan.js";
-import { assertSame, readHeader } from "./sync-log.js";
+import {
+  assertSame,
+  entriesToErase,
+  erasedLines,
+  erasurePending,
+  missingErasures,
+  planSync,
+  readHeader,
+  type SyncPlan,
+} from "./sync-log.js";
 
 /** The bytes of a session file, whole or in chunks. */
 export type SessionBytes = Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;

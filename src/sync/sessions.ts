@@ -3,20 +3,21 @@
 import { oneOfOption } from "../core/arguments.js";
 import { SessileError } from "../core/errors/index.js";
 import type { SessionLog, SessionStore } from "../session/index.js";
-import { BlobCopies } from "./blob-copies.js";
-import { copyLog } from "./copy-log.js";
-import { erasurePending } from "./erasures.js";
-import { isReadFailure, reading } from "./log-lines.js";
+import { BlobCopies, copyLog } from "./copy-log.js";
+import { isReadFailure, reading } from "./indexed-log.js";
 import {
   type ChosenSession,
+  type CopyReport,
   checkOptions,
   chosenSessions,
   type ErasureOptions,
+  readLocation,
   type SyncOptions,
+  type SyncReport,
   storePartitions,
+  Tally,
 } from "./options.js";
-import { type CopyReport, readLocation, type SyncReport, Tally } from "./report.js";
-import { syncLogs } from "./sync-log.js";
+import { erasurePending, syncLogs } from "./sync-log.js";
 
 /**
  * Copies sessions to another store, byte for byte: headers, unknown and damaged lines, all branches. A second

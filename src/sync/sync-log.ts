@@ -1,26 +1,37 @@
-/** The union of two logs of one session: each gets the lines that it lacks. */
+/**
+ * The union of two logs of one session: each gets the lines that it lacks, lines that make both show the
+ * same, and the erasures of the other.
+ */
 
 import { sleep } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
-import { formatVersion, headerVersion, isNewer, missingHeaderError } from "../log/internal.js";
-import type { LogPosition, SessionHeader, SessionLog } from "../session/index.js";
-import { type EntryErasure, withLineFeed } from "../session/internal.js";
-import type { BlobCopies } from "./blob-copies.js";
-import type { StateConflict } from "./closing.js";
-import { type ErasedEntry, entriesToErase, erasedLines, missingErasures } from "./erasures.js";
+import {
+  decodeLine,
+  defaultLimits,
+  entryErasure,
+  erasureOfLine,
+  formatVersion,
+  headerVersion,
+  isNewer,
+  missingHeaderError,
+  parseLine,
+} from "../log/internal.js";
+import type { Erasure, LineReplacement, LogPosition, SessionHeader, SessionLog } from "../session/index.js";
+import { type EntryErasure, noRow, planErasure, withLineFeed } from "../session/internal.js";
+import { type Closing, noClosing, readClosing, type Side, type StateConflict } from "./closing.js";
+import type { BlobCopies } from "./copy-log.js";
 import { IndexedLog, isEntryLine } from "./indexed-log.js";
-import { planSync } from "./plan.js";
-import type { Tally } from "./report.js";
+import type { Tally } from "./options.js";
 
 /** One of the two stores of a session. */
-export interface SyncSide {
+interface SyncSide {
   readonly log: SessionLog;
   /** Copies blobs into the store of this side. */
   readonly blobs: BlobCopies | undefined;
 }
 
 /** The arguments of a sync. */
-export interface SyncContext {
+interface SyncContext {
   readonly tally: Tally;
   readonly signal: AbortSignal | undefined;
   readonly erasures: "apply" | "report";
@@ -204,4 +215,177 @@ function logChanged({ header }: IndexedLog): SessileError {
   const { id = "" } = header ?? {};
   const message = `the log of session ${SessileError.printable(id)} changed while it was read: sync it again`;
   return new SessileError("LOG_CHANGED", message, { details: { id } });
+}
+
+// Compares two logs of one session: the lines that each lacks, and those that make both show the same.
+
+/** The decision about two logs. */
+export interface SyncPlan {
+  /** Rows of the first log that the second one lacks, parents before their children. */
+  readonly toSecond: readonly number[];
+  /** Rows of the second log that the first one lacks, parents before their children. */
+  readonly toFirst: readonly number[];
+  /** What follows in these logs, so that they show the leaf, the labels and the session_info of the union. */
+  closing(logs: readonly ("first" | "second")[]): Promise<Closing>;
+  /** Ids of two different entries. Neither they nor entries below them are moved. */
+  readonly collisions: readonly string[];
+  /** Rows of the same entry whose lines differ, such as an edited one: first and second log. */
+  readonly differing: readonly (readonly [number, number])[];
+}
+
+/** Plans the union of two logs. Linear in their entries. */
+export function planSync(first: IndexedLog, second: IndexedLog): SyncPlan {
+  const { collisions, differing } = compareRows(first, second);
+  const one = readSide(first, second, new Set(collisions.map(([row]) => row)));
+  const two = readSide(second, first, new Set(collisions.map(([, row]) => row)));
+  return {
+    toSecond: one.moved,
+    toFirst: two.moved,
+    // With collisions the trees differ, and each log keeps its own leaf.
+    closing: async (logs) => (collisions.length > 0 ? noClosing : readClosing(one, two, logs)),
+    collisions: collisions.map(([row]) => first.rows.id(row)),
+    differing,
+  };
+}
+
+type Pairs = (readonly [number, number])[];
+
+/** Finds rows with the same id and different lines: two entries, or two versions of one. */
+function compareRows(
+  a: IndexedLog,
+  b: IndexedLog,
+): { readonly collisions: Pairs; readonly differing: Pairs } {
+  const collisions: Pairs = [];
+  const differing: Pairs = [];
+  for (let row = 0; row < a.rows.size; row++) {
+    const other = b.rows.rowOfKey(a.rows.key(row));
+    if (other === noRow || a.fingerprint(row) === b.fingerprint(other)) continue;
+    (isSameHead(a, row, b, other) ? differing : collisions).push([row, other]);
+  }
+  return { collisions, differing };
+}
+
+/** Random ids may collide, but not with the same type, time and parent. */
+function isSameHead(a: IndexedLog, row: number, b: IndexedLog, other: number): boolean {
+  if (a.rows.kind(row) !== b.rows.kind(other)) return false;
+  if (a.rows.timestamp(row) !== b.rows.timestamp(other)) return false;
+  const [parent, otherParent] = [a.rows.ownParent(row), b.rows.ownParent(other)];
+  // A parent may be missing in one of the logs.
+  if (parent === noRow || otherParent === noRow) return true;
+  return a.rows.key(parent) === b.rows.key(otherParent);
+}
+
+function readSide(index: IndexedLog, other: IndexedLog, collided: ReadonlySet<number>): Side {
+  const { rows } = index;
+  const moved: number[] = [];
+  const isMoved = new Uint8Array(rows.size);
+  const isDone = new Uint8Array(rows.size);
+  const lacks = (row: number): boolean => other.rows.rowOfKey(rows.key(row)) === noRow;
+  const chain: number[] = [];
+  for (let start = 0; start < rows.size; start++) {
+    let row = start;
+    // A parent may be further down in a log.
+    for (; row !== noRow && isDone[row] === 0 && lacks(row); row = rows.ownParent(row)) chain.push(row);
+    const isBlocked =
+      row !== noRow && (collided.has(row) || (isDone[row] === 1 && lacks(row) && isMoved[row] === 0));
+    for (let next = chain.pop(); next !== undefined; next = chain.pop()) {
+      isDone[next] = 1;
+      if (isBlocked) continue;
+      isMoved[next] = 1;
+      moved.push(next);
+    }
+  }
+  return { index, moved };
+}
+
+// Erasures between two logs of one session: a tombstone in one of them erases the entry in the other.
+
+/** The entries that each of two logs has to erase, with the erasures that the other one records. */
+interface MissingErasures {
+  readonly inFirst: ReadonlyMap<string, EntryErasure>;
+  readonly inSecond: ReadonlyMap<string, EntryErasure>;
+  /** The rows that differ for another reason: not tombstones of two erasures. */
+  readonly differing: readonly (readonly [number, number])[];
+  /** Those of them that say in one log that they were erased, and have another body than a tombstone. */
+  readonly claimed: readonly ErasedEntry[];
+}
+
+/** Finds tombstones among rows whose lines differ. */
+export async function missingErasures(
+  first: IndexedLog,
+  second: IndexedLog,
+  differing: readonly (readonly [number, number])[],
+): Promise<MissingErasures> {
+  const inFirst = new Map<string, EntryErasure>();
+  const inSecond = new Map<string, EntryErasure>();
+  const others: (readonly [number, number])[] = [];
+  const claimed: ErasedEntry[] = [];
+  const lines = await first.read(differing.map(([row]) => row));
+  const otherLines = await second.read(differing.map(([, row]) => row));
+  for (const [index, pair] of differing.entries()) {
+    const [one, two] = [lines[index], otherLines[index]].map((line) => line && erasureOfLine(line));
+    const id = first.rows.id(pair[0]);
+    // Of two erasures of one entry, the one of the whole body counts.
+    if (two !== undefined && (one === undefined || (one.part === "names" && two.part === "body")))
+      inFirst.set(id, two);
+    else if (one !== undefined && (two === undefined || (two.part === "names" && one.part === "body")))
+      inSecond.set(id, one);
+    else if (one === undefined) {
+      others.push(pair);
+      const [record, other] = [lineClaim(lines[index]), lineClaim(otherLines[index])];
+      const erased = record ?? other;
+      if (erased !== undefined && (record === undefined || other === undefined))
+        claimed.push({ entryId: id, erased });
+    }
+  }
+  return { inFirst, inSecond, differing: others, claimed };
+}
+
+/** The erasure that a line records, whatever else it has. */
+function lineClaim(line: Uint8Array | undefined): Erasure | undefined {
+  const parsed = line && parseLine(line, defaultLimits.maxDepth, { unchecked: true });
+  return parsed?.ok === true ? entryErasure(parsed.value) : undefined;
+}
+
+/** An entry that an erasure would change, and its record. */
+interface ErasedEntry {
+  readonly entryId: string;
+  readonly erased: Erasure;
+}
+
+/** The entries of a log that these erasures would change, with those that derive from them. */
+export async function entriesToErase(
+  index: IndexedLog,
+  erasures: ReadonlyMap<string, EntryErasure>,
+): Promise<readonly ErasedEntry[]> {
+  if (erasures.size === 0) return [];
+  const entries = new Map<string, Erasure>();
+  for (const { line } of await erasedLines(index, erasures)) {
+    const bare = line.subarray(0, -1);
+    const decoded = decodeLine(bare, lineContext, { unchecked: true });
+    const id = decoded.kind === "entry" ? decoded.entry?.id : undefined;
+    const erased = erasureOfLine(bare);
+    if (id !== undefined && erased !== undefined) entries.set(id, erased.erasure);
+  }
+  // Erased words in damaged lines belong to the entries that were asked for.
+  for (const [id, { erasure }] of erasures) if (!entries.has(id)) entries.set(id, erasure);
+  return [...entries].map(([entryId, erased]) => ({ entryId, erased }));
+}
+
+const lineContext = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
+
+/** The error of a session whose erasures wait for a decision. */
+export function erasurePending(id: string, entries: readonly ErasedEntry[]): SessileError<"ERASURE_PENDING"> {
+  const entryIds = entries.map(({ entryId }) => entryId);
+  const session = `session ${SessileError.printable(id)}`;
+  const message = `${session} has ${entryIds.length} entries that the other copy erased: decide with erasures: "apply"`;
+  return new SessileError("ERASURE_PENDING", message, { details: { id, entryIds } });
+}
+
+/** The lines of a log that change if these entries are erased, with those that repeat them. */
+export async function erasedLines(
+  { rows, log }: IndexedLog,
+  erasures: ReadonlyMap<string, EntryErasure>,
+): Promise<readonly LineReplacement[]> {
+  return (await planErasure(rows, log as SessionLog, erasures)).changes;
 }

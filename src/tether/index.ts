@@ -5,7 +5,6 @@
  * @module tether
  */
 export { tetherLimits } from "../content/limits/index.js";
-export { assistantDelta, assistantDone, type FrameOptions, tetherImage, userMessageFrame } from "./build.js";
 export {
   type CheckedFrame,
   type CheckedUserMessage,
@@ -25,14 +24,19 @@ export type {
   UserMessagePayload,
 } from "./frame.js";
 export { readTetherSend, tetherReadResult, tetherSendTool } from "./mcp.js";
-export { receiveMessage } from "./receive.js";
 export { type FrameQuery, type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
 export {
+  assistantDelta,
+  assistantDone,
   type FinishTurnOptions,
+  type FrameOptions,
   finishTurn,
   type OutgoingImage,
   type OutgoingOptions,
   outgoingImages,
+  receiveMessage,
+  tetherImage,
+  tetherSessionId,
+  userMessageFrame,
 } from "./send.js";
-export { tetherSessionId } from "./session-id.js";
 export { windowContext } from "./window.js";

@@ -3,8 +3,6 @@
 import { describe, integerArgument, integerOption } from "../core/arguments.js";
 import { isRecord } from "../core/shape.js";
 import type { SequencedFrame, TetherFrame, TetherSession } from "./frame.js";
-import { FrameColumns } from "./frame-columns.js";
-import { payloadBytes } from "./payload-bytes.js";
 
 /** Options of {@link FrameRing}. */
 export interface FrameRingOptions {
@@ -202,7 +200,7 @@ export interface FrameQuery {
 }
 
 /** A query with its defaults: a copy, which the caller cannot change while it waits. */
-export interface CheckedQuery {
+interface CheckedQuery {
   readonly after: number;
   readonly limit: number;
   readonly maxBytes: number;
@@ -279,4 +277,243 @@ export class Waiters {
     if (this.#waiters.size === 0) return;
     for (const waiter of this.#waiters) if (waiter.matches(frame)) waiter.wake(seq);
   }
+}
+
+// A queue of frames as columns, for the ring.
+
+const maxInitialCapacity = 1024;
+
+/**
+ * A queue of frames as circular columns, whose capacity is a power of two: push and shift take constant time.
+ * Indexes count from the oldest frame, at 0. Sequence numbers increase by 1 and need no column, except those
+ * of restored frames, which may have gaps.
+ */
+export class FrameColumns {
+  #frames: (TetherFrame | undefined)[];
+  // A plain array: to allocate a typed array takes longer than a thousand appends.
+  #sizes: number[];
+  #mask: number;
+  #start = 0;
+  #length = 0;
+  #lastSeq = 0;
+  /** The sequence numbers of restored frames, and how many of these frames were dropped. */
+  readonly #restored: number[] = [];
+  #restoredDropped = 0;
+
+  /** @param expected the most frames; capacity for up to 1024 is allocated at once */
+  constructor(expected: number) {
+    let capacity = 1;
+    while (capacity < expected && capacity < maxInitialCapacity) capacity *= 2;
+    this.#frames = new Array(capacity);
+    this.#sizes = new Array(capacity);
+    this.#mask = capacity - 1;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** The sequence number of the newest frame ever pushed; 0 before the first. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  /** Adds a frame under the next sequence number. */
+  push(frame: TetherFrame, bytes: number): void {
+    if (this.#length > this.#mask) this.#grow();
+    const row = (this.#start + this.#length++) & this.#mask;
+    this.#frames[row] = frame;
+    this.#sizes[row] = bytes;
+    this.#lastSeq++;
+  }
+
+  /** Adds a frame under its own number, which must exceed the last. Not allowed after a push. */
+  restore(frame: SequencedFrame, bytes: number): void {
+    this.push(frame, bytes);
+    this.#restored.push(frame.seq);
+    this.#lastSeq = frame.seq;
+  }
+
+  /** Drops the oldest frame, and returns its bytes. The columns must not be empty. */
+  shift(): number {
+    const row = this.#start;
+    this.#frames[row] = undefined;
+    this.#start = (row + 1) & this.#mask;
+    this.#length--;
+    if (this.#restoredDropped < this.#restored.length && ++this.#restoredDropped === this.#restored.length) {
+      this.#restored.length = 0;
+      this.#restoredDropped = 0;
+    }
+    return this.#sizes[row] as number;
+  }
+
+  /** The sequence number of the frame at an index. */
+  seqAt(index: number): number {
+    return this.#restored[this.#restoredDropped + index] ?? this.#lastSeq - (this.#length - 1 - index);
+  }
+
+  bytesAt(index: number): number {
+    return this.#sizes[(this.#start + index) & this.#mask] as number;
+  }
+
+  frameAt(index: number): TetherFrame {
+    return this.#frames[(this.#start + index) & this.#mask] as TetherFrame;
+  }
+
+  /** The frame with its `seq`. The copy is made at the first read, and kept. */
+  sequencedAt(index: number): SequencedFrame {
+    const frame = this.frameAt(index);
+    const seq = this.seqAt(index);
+    if (isSequenced(frame, seq)) return frame;
+    const sequenced = { ...frame, seq };
+    this.#frames[(this.#start + index) & this.#mask] = sequenced;
+    return sequenced;
+  }
+
+  /** The index of the first frame whose number exceeds `seq`; the length if there is no such frame. */
+  indexAfter(seq: number): number {
+    let low = 0;
+    let high = this.#length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.seqAt(middle) > seq) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  /** Doubles the capacity. The arrays grow with later pushes. */
+  #grow(): void {
+    this.#frames = this.#unrolled(this.#frames);
+    this.#sizes = this.#unrolled(this.#sizes);
+    this.#mask = 2 * this.#mask + 1;
+    this.#start = 0;
+  }
+
+  /** A full column, rotated so that the oldest row is first. */
+  #unrolled<T>(column: T[]): T[] {
+    return this.#start === 0 ? column : column.slice(this.#start).concat(column.slice(0, this.#start));
+  }
+}
+
+function isSequenced(frame: TetherFrame, seq: number): frame is SequencedFrame {
+  return frame.seq === seq;
+}
+
+// The size of a payload without serializing it, for the bound of a ring.
+
+/** The bytes of a value besides its text. JSON needs at most 28 for punctuation and a number or literal. */
+const valueBytes = 32;
+
+const maxSmallValues = 512;
+const maxSmallDepth = 16;
+let remaining = 0;
+
+/**
+ * Measures a payload: 32 bytes a value, the length of each string and member name in UTF-16 code units, and
+ * the length of binary data. No string is read, so that a megabyte takes as long as a word. The result is at
+ * least the length as JSON without escapes. ASCII, such as base64, has one byte a unit; UTF-8 of other
+ * scripts has up to three. A shared value counts each time.
+ *
+ * @throws TypeError for a circular payload
+ */
+export function payloadBytes(payload: unknown): number {
+  if (typeof payload !== "object" || payload === null) return leafBytes(payload);
+  remaining = maxSmallValues;
+  const bytes = smallPayloadBytes(payload, maxSmallDepth);
+  return bytes < 0 ? anyPayloadBytes(payload) : bytes;
+}
+
+/**
+ * Measures a small and flat payload, as most are, without the allocations of {@link anyPayloadBytes}. Returns
+ * -1 for a payload that is larger, deeper, or may be circular.
+ */
+function smallPayloadBytes(value: object, depth: number): number {
+  let bytes = valueBytes;
+  if (Array.isArray(value)) {
+    if (value.length > remaining) return -1;
+    remaining -= value.length;
+    for (const item of value) {
+      if (typeof item === "object" && item !== null) {
+        const inner = depth === 0 ? -1 : smallPayloadBytes(item, depth - 1);
+        if (inner < 0) return -1;
+        bytes += inner;
+      } else bytes += leafBytes(item);
+    }
+    return bytes;
+  }
+  if (ArrayBuffer.isView(value)) return valueBytes + value.byteLength;
+  // Inherited members count too: an upper bound, and cheaper than Object.keys.
+  for (const name in value) {
+    if (--remaining < 0) return -1;
+    const member = (value as Readonly<Record<string, unknown>>)[name];
+    bytes += name.length;
+    if (typeof member === "string") bytes += valueBytes + member.length;
+    else if (typeof member === "object" && member !== null) {
+      const inner = depth === 0 ? -1 : smallPayloadBytes(member, depth - 1);
+      if (inner < 0) return -1;
+      bytes += inner;
+    } else bytes += valueBytes;
+  }
+  return bytes;
+}
+
+function leafBytes(value: unknown): number {
+  return typeof value === "string" ? valueBytes + value.length : valueBytes;
+}
+
+/** An object whose members are being measured. */
+interface OpenValue {
+  readonly value: object;
+  readonly inner: readonly unknown[];
+  next: number;
+  bytes: number;
+}
+
+/**
+ * Measures a payload of any size, depth and sharing, without recursion, in time linear in its size in memory.
+ */
+function anyPayloadBytes(payload: object): number {
+  /** Absent before the first visit of an object, undefined while it is open. */
+  const known = new Map<object, number | undefined>();
+  const path = [openValue(payload)];
+  known.set(payload, undefined);
+  for (;;) {
+    const top = path.at(-1) as OpenValue;
+    if (top.next === top.inner.length) {
+      known.set(top.value, top.bytes);
+      path.pop();
+      const outer = path.at(-1);
+      if (outer === undefined) return top.bytes;
+      outer.bytes += top.bytes;
+      continue;
+    }
+    const value = top.inner[top.next++];
+    if (typeof value !== "object" || value === null) {
+      top.bytes += leafBytes(value);
+    } else if (known.has(value)) {
+      const bytes = known.get(value);
+      if (bytes === undefined) {
+        throw new TypeError(`frame.payload: expected JSON, got ${describe(value)} that contains itself`);
+      }
+      top.bytes += bytes;
+    } else {
+      known.set(value, undefined);
+      path.push(openValue(value));
+    }
+  }
+}
+
+function openValue(value: object): OpenValue {
+  if (Array.isArray(value)) return { value, inner: value, next: 0, bytes: valueBytes };
+  if (ArrayBuffer.isView(value)) {
+    return { value, inner: [], next: 0, bytes: valueBytes + value.byteLength };
+  }
+  let bytes = valueBytes;
+  const inner: unknown[] = [];
+  for (const name in value) {
+    bytes += name.length;
+    inner.push((value as Readonly<Record<string, unknown>>)[name]);
+  }
+  return { value, inner, next: 0, bytes };
 }

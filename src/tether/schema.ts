@@ -5,14 +5,16 @@
 import * as z from "zod";
 import { memberSchemas, toSchema } from "../core/schema.js";
 import { nonEmptyString, string } from "../core/shape.js";
-import type {
-  AssistantDeltaPayload,
-  AssistantDonePayload,
-  TetherFrame,
-  TetherImage,
-  UserMessagePayload,
+import {
+  type AssistantDeltaPayload,
+  type AssistantDonePayload,
+  frameShape,
+  imageFields,
+  payloadShapes,
+  type TetherFrame,
+  type TetherImage,
+  type UserMessagePayload,
 } from "./frame.js";
-import { frameShape, imageFields, payloadShapes } from "./shape.js";
 
 const { media_type, data } = memberSchemas(imageFields);
 

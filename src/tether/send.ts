@@ -1,7 +1,11 @@
-/** Frames for the gateway: images of a turn, and its last message. */
+/**
+ * Frames for the gateway: images of a turn and its last message, the builders of frames, and the way of a
+ * checked message into a session.
+ */
 
+import { type IngestOptions, ingest } from "../attachments/index.js";
 import { currentTurnStart, readPayload } from "../attachments/internal.js";
-import type { BlobStore } from "../blobs/index.js";
+import { type BlobStore, digest } from "../blobs/index.js";
 import {
   type AssistantMessage,
   blockResource,
@@ -10,15 +14,37 @@ import {
   type Resource,
   type StoredResource,
   type ToolResultMessage,
+  type UserMessage,
+  userMessage,
 } from "../content/index.js";
 import { blockAttachments } from "../content/internal.js";
 import { tetherLimits } from "../content/limits/index.js";
 import { type ImageMediaType, sniff } from "../content/media/index.js";
-import { describe } from "../core/arguments.js";
+import { describe, stringArgument } from "../core/arguments.js";
 import { decodeBase64, encodeBase64, padBase64 } from "../core/base64.js";
-import { assistantDone, type FrameOptions } from "./build.js";
-import type { AssistantDoneFrame, TetherImage, TetherSession } from "./frame.js";
-import { isImageType, wireBytes } from "./frame-limits.js";
+import { encodeUtf8 } from "../core/bytes.js";
+import { uuidv7 } from "../core/ids.js";
+import { isRecord } from "../core/shape.js";
+import {
+  type CheckedUserMessage,
+  checkFrame,
+  ensureChecked,
+  imageTooLarge,
+  invalidImage,
+  isImageType,
+  limitExceeded,
+  unsupportedType,
+  wireBytes,
+} from "./check.js";
+import type {
+  AssistantDeltaFrame,
+  AssistantDoneFrame,
+  TetherFrame,
+  TetherImage,
+  TetherSession,
+  UserMessageFrame,
+  UserMessagePayload,
+} from "./frame.js";
 
 /** An image that can be sent: a resource, or an inline image of a message. */
 export type OutgoingImage = Resource | ImageBlock;
@@ -29,7 +55,7 @@ export type OutgoingImage = Resource | ImageBlock;
  * frames do not take. `imageBytes`, `frameBytes`, `imageCount`: the limit that it exceeds, alone or together
  * with the images before it.
  */
-export type OmittedReason =
+type OmittedReason =
   | "missing"
   | "corrupt"
   | "link"
@@ -39,7 +65,7 @@ export type OmittedReason =
   | "imageCount";
 
 /** Images for a frame, and the images that it omits. */
-export interface OutgoingImages {
+interface OutgoingImages {
   /** In the given order. */
   readonly images: readonly TetherImage[];
   /** In the given order. */
@@ -181,7 +207,7 @@ export interface FinishTurnOptions extends OutgoingOptions, FrameOptions {
 }
 
 /** The frame that ends a turn, and the images that it omits. */
-export interface FinishedTurn extends Pick<OutgoingImages, "omitted"> {
+interface FinishedTurn extends Pick<OutgoingImages, "omitted"> {
   readonly frame: AssistantDoneFrame;
 }
 
@@ -239,4 +265,194 @@ function joinTexts({ content }: AssistantMessage): string {
     }
   }
   return joined;
+}
+
+// Builders of frames. They run the same check as readers of frames.
+
+/** Options of the builders of frames. */
+export interface FrameOptions {
+  /** Default: a UUID of version 7. The deltas and the end of one answer share an id: pass it. */
+  readonly msgId?: string | undefined;
+  /** Default: now. */
+  readonly ts?: Date | undefined;
+}
+
+/**
+ * Builds a `user.message` frame. Fields outside the protocol are dropped, so that the reserved `ref` is never
+ * sent.
+ *
+ * @throws SessileError as {@link checkFrame}, and LIMIT_EXCEEDED for a frame that is too long for the wire:
+ *   senders refuse before they send
+ * @throws TypeError for a session without channel and id; RangeError for an invalid `ts`, or one outside the
+ *   years 0 to 9999
+ * @example
+ * ```ts
+ * const session = { channel: "mcp", id: "default" };
+ * const frame = userMessageFrame(session, { text: "What is this?", images: [tetherImage(bytes)] });
+ * ```
+ */
+export function userMessageFrame(
+  session: TetherSession,
+  payload: UserMessagePayload,
+  options: FrameOptions = {},
+): UserMessageFrame {
+  const { text, images, user } = payload;
+  return buildFrame("user.message", session, options, {
+    text,
+    ...withImages(images),
+    ...(user === undefined ? {} : { user: pickFields(user, ["id", "name"]) }),
+  });
+}
+
+/** Builds an `assistant.delta` frame, which has text only. Checked as by {@link userMessageFrame}. */
+export function assistantDelta(
+  session: TetherSession,
+  text: string,
+  options: FrameOptions = {},
+): AssistantDeltaFrame {
+  return buildFrame("assistant.delta", session, options, { text });
+}
+
+/**
+ * Builds an `assistant.done` frame, with or without images. Checked as by {@link userMessageFrame}.
+ *
+ * @example
+ * ```ts
+ * assistantDone({ channel: "mcp", id: "default" }, "Done.").payload; // { text: "Done." }
+ * ```
+ */
+export function assistantDone(
+  session: TetherSession,
+  text: string,
+  images: readonly TetherImage[] = [],
+  options: FrameOptions = {},
+): AssistantDoneFrame {
+  return buildFrame("assistant.done", session, options, { text, ...withImages(images) });
+}
+
+/**
+ * Encodes an image for the wire: the sniffed type, and base64.
+ *
+ * @throws SessileError MEDIA_INVALID for a damaged image; LIMIT_EXCEEDED for more than 10 MiB, or other
+ *   bytes than PNG, JPEG, GIF or WebP
+ */
+export function tetherImage(bytes: Uint8Array): TetherImage {
+  const media = sniff(bytes);
+  if (bytes.length > tetherLimits.maxImageBytes) {
+    throw limitExceeded(imageTooLarge(bytes.length, 0, "image"));
+  }
+  if (media?.kind === "invalid") throw invalidImage(media);
+  if (media?.kind !== "image" || !isImageType(media.mediaType)) {
+    throw limitExceeded(unsupportedType(media?.mediaType ?? "application/octet-stream", 0, "image"));
+  }
+  return { media_type: media.mediaType, data: encodeBase64(bytes) };
+}
+
+/** Runs the check of the receiving side. */
+function buildFrame<Frame extends TetherFrame>(
+  type: Frame["type"],
+  session: TetherSession,
+  { msgId, ts }: FrameOptions,
+  payload: Frame["payload"],
+): Frame {
+  const frame: TetherFrame = {
+    v: 1,
+    type,
+    ts: printTime(ts),
+    session: sessionArgument(session),
+    msg_id: msgId === undefined ? uuidv7(Date.now()) : stringArgument("msgId", msgId),
+    payload,
+  };
+  return checkFrame(frame).frame as Frame;
+}
+
+/** The years of the wire have four digits. */
+function printTime(ts: Date = new Date()): string {
+  const year = ts instanceof Date ? ts.getUTCFullYear() : Number.NaN;
+  if (year >= 0 && year <= 9999) return ts.toISOString();
+  throw new RangeError(`ts: expected a Date from the year 0 to 9999, got ${describe(ts)}`);
+}
+
+/** Omits an empty `images`, so that a frame of text is equal to one of a version without images. */
+function withImages(images: readonly TetherImage[] | undefined): Pick<UserMessagePayload, "images"> {
+  if (images === undefined) return {};
+  if (!Array.isArray(images)) return { images };
+  return images.length === 0
+    ? {}
+    : { images: images.map((image) => pickFields(image, ["media_type", "data"])) };
+}
+
+/** Copies the named fields. A value that is not an object is left to the check. */
+function pickFields<T extends object>(from: T, fields: readonly (keyof T & string)[]): T {
+  if (!isRecord(from)) return from;
+  return Object.fromEntries(
+    fields.filter((field) => from[field] !== undefined).map((field) => [field, from[field]]),
+  ) as T;
+}
+
+// The way of a checked message into a session.
+
+/**
+ * Converts a checked message to a user message for a session. Its images are stored in the blob store, byte
+ * for byte, and the message refers to them as resources after the text. They are durable once it resolves, so
+ * that the message can be appended. Projections prefix the text with the user's name. Without images the
+ * content is a string; with images, an empty text is left out. A value that did not pass the check in this
+ * process is checked here.
+ *
+ * @throws SessileError as {@link checkFrame} and the store
+ * @example
+ * ```ts
+ * const checked = checkFrame(json);
+ * if (checked.kind === "userMessage") await session.appendMessage(await receiveMessage(checked, { blobs }));
+ * ```
+ */
+export async function receiveMessage(
+  checked: CheckedUserMessage,
+  options: Pick<IngestOptions, "blobs" | "newId" | "signal">,
+): Promise<UserMessage> {
+  const { frame, images } = ensureChecked(checked);
+  const { text, user } = frame.payload;
+  const { blobs, newId, signal } = options;
+  const resources = await ingest(
+    images.map(({ bytes }) => ({ bytes })),
+    { blobs, newId, signal, source: "upload" },
+  );
+  const texts = text === "" && resources.length > 0 ? [] : [text];
+  const message = userMessage(...texts, ...resources);
+  return user?.name === undefined ? message : { ...message, name: user.name };
+}
+
+// The id of the session that stores a conversation.
+
+/**
+ * Derives the session id of a conversation: `tether-` and 32 hexadecimal digits of a digest over instance,
+ * channel and id. It is deterministic, and differs between conversations: names joined by a separator would
+ * collide (`a_b` and `c`, `a` and `b_c`), and external ids may be paths.
+ *
+ * @param instance the agent, if several agents share a store
+ * @throws TypeError for a name that is not a non-empty string
+ * @example
+ * ```ts
+ * tetherSessionId({ channel: "telegram", id: "42" }); // "tether-f9dc6f1bb5d8bfc01efc800772fde4cf"
+ * ```
+ */
+export function tetherSessionId(session: TetherSession, instance?: string): string {
+  const { channel, id } = sessionArgument(session);
+  const agent = instance === undefined ? null : stringArgument("instance", instance);
+  // JSON delimits the names, and escapes lone surrogates, which UTF-8 would replace.
+  const names = encodeUtf8(JSON.stringify([agent, channel, id]));
+  return `tether-${digest(names).slice("sha256:".length, "sha256:".length + 32)}`;
+}
+
+/**
+ * Validates a session argument, and copies its two names. @throws TypeError with the name of the invalid one
+ */
+function sessionArgument(session: TetherSession): TetherSession {
+  if (typeof session !== "object" || session === null) {
+    throw new TypeError(`session: expected an object with channel and id, got ${describe(session)}`);
+  }
+  return {
+    channel: stringArgument("session.channel", session.channel),
+    id: stringArgument("session.id", session.id),
+  };
 }

@@ -24,7 +24,7 @@ import {
 } from "sessile/compaction";
 import { estimateMessageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { ledgerDetails } from "../../src/compaction/file-ledger/details.js";
+import { ledgerDetails } from "../../src/compaction/file-ledger/ledger.js";
 import { fixture } from "../support/fixtures.js";
 import {
   compactNow,

@@ -21,7 +21,7 @@ import {
   summarizeBranch,
 } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
-import { serializeItems } from "../../src/compaction/serialize.js";
+import { serializeItems } from "../../src/compaction/prompts.js";
 import { base64, png } from "../attachments/samples.js";
 import { checkedTargets } from "../support/checked-targets.js";
 import { sessionOf } from "./scripted.js";

@@ -21,11 +21,7 @@ import {
 } from "sessile/compaction";
 import { SessileError } from "sessile/errors";
 import { afterEach, describe, expect, it, test, vi } from "vitest";
-import {
-  mergeCoveredResources,
-  readCoveredResources,
-  resourceNotes,
-} from "../../src/compaction/summary-footer.js";
+import { mergeCoveredResources, readCoveredResources, resourceNotes } from "../../src/compaction/boundary.js";
 import { sentAttachments } from "../attachments/samples.js";
 import {
   attachment,

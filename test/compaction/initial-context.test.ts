@@ -6,7 +6,7 @@ import {
   type Reinjection,
 } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
-import { foldSystemMessages } from "../../src/compaction/initial-context.js";
+import { foldSystemMessages } from "../../src/compaction/retention.js";
 import { compactNow, gave, keepLast, saidIn, scripted, sessionOf, told, user } from "./scripted.js";
 
 const rules = "the rules of this project";

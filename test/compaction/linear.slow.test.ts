@@ -2,15 +2,10 @@ import { assistantMessage, contextFrom, toolResult, userMessage } from "sessile"
 import { fileLedger, isContextOverflow, planPrune, prompts, truncateToolResult } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
 import { filterNotes, notedIds } from "../../src/attachments/boundary.js";
-import { ledgerDetails, ledgerText, stripLedgerText } from "../../src/compaction/file-ledger/details.js";
+import { coveredResources, resourceNotes, withoutResourceNotes } from "../../src/compaction/boundary.js";
+import { ledgerDetails, ledgerText, stripLedgerText } from "../../src/compaction/file-ledger/ledger.js";
 import { operationsOfPatch } from "../../src/compaction/file-ledger/operations.js";
-import { summaryRequest } from "../../src/compaction/prompts.js";
-import { serializeItems } from "../../src/compaction/serialize.js";
-import {
-  coveredResources,
-  resourceNotes,
-  withoutResourceNotes,
-} from "../../src/compaction/summary-footer.js";
+import { serializeItems, summaryRequest } from "../../src/compaction/prompts.js";
 import { truncateText } from "../../src/compaction/truncate.js";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";
 import { actTools, messagesOf, summaryItem } from "./file-ledger/arbitraries.js";

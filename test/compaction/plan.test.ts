@@ -16,9 +16,16 @@ import {
   type SummaryPart,
 } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
-import { keptTextTokens, shrinkingEdits } from "../../src/compaction/context-edits.js";
-import { headLength, isCutPoint, newestUserIndex, startsTurn } from "../../src/compaction/cut-point.js";
-import { itemsForLedger, retainedItems } from "../../src/compaction/retention.js";
+import {
+  headLength,
+  isCutPoint,
+  itemsForLedger,
+  keptTextTokens,
+  newestUserIndex,
+  retainedItems,
+  shrinkingEdits,
+  startsTurn,
+} from "../../src/compaction/retention.js";
 import { attachment, gave, keepLast, lengthOf, shortPrompt, told, user } from "./scripted.js";
 
 const long = "x".repeat(500);

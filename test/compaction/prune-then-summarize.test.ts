@@ -15,7 +15,7 @@ import {
 } from "sessile";
 import { type CompactionTrigger, type PruneOptions, planPrune, pruneThenSummarize } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
-import { prunedOutput } from "../../src/compaction/prune-then-summarize.js";
+import { prunedOutput } from "../../src/compaction/strategies.js";
 import {
   attachment,
   compactNow,

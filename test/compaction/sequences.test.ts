@@ -5,7 +5,7 @@ import { type CompactionPlan, fileLedger } from "sessile/compaction";
 import { SessileError } from "sessile/errors";
 import { estimateTextTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { previewItems } from "../../src/compaction/verify.js";
+import { previewItems } from "../../src/compaction/plan.js";
 import { rounds } from "../support/rounds.js";
 import { brokenPairs, type Compacted, estimateOf, newestUser, play } from "./play.js";
 import { callStep, type Step, step } from "./sequences.js";

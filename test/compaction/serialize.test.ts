@@ -18,7 +18,7 @@ import {
   serializeBounds,
   serializeItem,
   serializeItems,
-} from "../../src/compaction/serialize.js";
+} from "../../src/compaction/prompts.js";
 import { safeLabel, truncateCharacters, truncateJson, truncateText } from "../../src/compaction/truncate.js";
 import { imageBlock, message, resource, textBlock } from "../arbitraries/messages.js";
 import { jsonValue, text } from "../arbitraries/values.js";

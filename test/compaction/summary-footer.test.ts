@@ -3,7 +3,6 @@ import { contextFrom, memorySessionStore, toolResult, userMessage } from "sessil
 import { type CoveredResource, compact, type FileLedger, rollingSummary } from "sessile/compaction";
 import { estimateTextTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { serializeItems } from "../../src/compaction/serialize.js";
 import {
   coveredResources,
   footerText,
@@ -13,7 +12,8 @@ import {
   withFooter,
   withoutFooter,
   withoutResourceNotes,
-} from "../../src/compaction/summary-footer.js";
+} from "../../src/compaction/boundary.js";
+import { serializeItems } from "../../src/compaction/prompts.js";
 import { message, resource } from "../arbitraries/messages.js";
 import { jsonValue, text } from "../arbitraries/values.js";
 

@@ -9,7 +9,7 @@ import {
 } from "sessile/compaction";
 import { estimateMessageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { overflowWords } from "../../src/compaction/overflow.js";
+import { overflowWords } from "../../src/compaction/triggers.js";
 import { message } from "../arbitraries/messages.js";
 import { text } from "../arbitraries/values.js";
 import { gave, lengthOf, sessionOf, told, usage, user } from "./scripted.js";

@@ -19,8 +19,8 @@ import {
 } from "sessile/compaction";
 import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
-import { previewItems, verify } from "../../src/compaction/verify.js";
-import { compactionDrafts } from "../../src/compaction/write.js";
+import { compactionDrafts } from "../../src/compaction/compact.js";
+import { previewItems, verify } from "../../src/compaction/plan.js";
 import { gate, hookedMemory } from "../session/hooked-backend.js";
 import {
   compactNow,

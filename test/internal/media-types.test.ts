@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { coveredTag, filterNotes, notedIds, withoutInvitation } from "../../src/attachments/boundary.js";
-import { resourceNotes } from "../../src/compaction/summary-footer.js";
+import { resourceNotes } from "../../src/compaction/boundary.js";
 import {
   knownMediaTypes,
   mediaTypeEssence,

@@ -43,7 +43,7 @@ import {
   references,
 } from "../../src/log/entry-types.js";
 import { entryProblem, headerProblem } from "../../src/log/validate.js";
-import type { frameShape, imageFields, payloadShapes } from "../../src/tether/shape.js";
+import type { frameShape, imageFields, payloadShapes } from "../../src/tether/frame.js";
 import { entryTypes as generatedTypes, header, plainHeader, sessionEntry } from "../arbitraries/entries.js";
 import { message } from "../arbitraries/messages.js";
 import { mutationOf } from "../arbitraries/mutations.js";

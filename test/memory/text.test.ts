@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { memorySessionStore } from "sessile";
 import { sessionMemory } from "sessile/memory";
 import { describe, expect, it } from "vitest";
-import { cleanLine, cleanText, hasLines, quoted } from "../../src/memory/text.js";
+import { cleanLine, cleanText, hasLines, quoted } from "../../src/memory/blocks.js";
 import { asked, programLines } from "./support.js";
 
 const hostile = fc

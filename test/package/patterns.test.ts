@@ -23,7 +23,7 @@ const made: Readonly<Record<string, string>> = {
   "src/core/schema.ts": "names of types",
   "src/agents/find-secrets.ts": "strings of this file, of which the test sees each",
   "src/agents/secret-rules.ts": "expressions of this file, and those of the caller, as documented",
-  "src/compaction/overflow.ts": "expressions of this file",
+  "src/compaction/triggers.ts": "expressions of this file",
   "src/providers/block-reader.ts": "a class of characters",
   "src/providers/rejection.ts": "names of members of a request",
   "src/providers/refusal-table.ts": "expressions of this file, over at most 4000 characters",

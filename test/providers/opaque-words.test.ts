@@ -17,7 +17,7 @@ import { gemini } from "sessile/gemini-cli";
 import { exportSession, toAtif } from "sessile/interop";
 import { opencode } from "sessile/opencode";
 import { describe, expect, test } from "vitest";
-import { serializeItems } from "../../src/compaction/serialize.js";
+import { serializeItems } from "../../src/compaction/prompts.js";
 import { checkedTargets } from "../support/checked-targets.js";
 
 const maker = { provider: "elsewhere", model: "other-1", api: "other-api" };

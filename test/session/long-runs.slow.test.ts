@@ -14,7 +14,7 @@ import { secretRedaction } from "sessile/interop";
 import { assistantDelta, readFrame } from "sessile/tether";
 import { describe, expect, test, vi } from "vitest";
 import { searchTermsOfLine } from "../../src/log/internal.js";
-import { cleanLine } from "../../src/memory/text.js";
+import { cleanLine } from "../../src/memory/blocks.js";
 import { asContent } from "../../src/providers/transcript.js";
 import { viewerHtml } from "../../src/viewer/html.js";
 import { checkedTargets } from "../support/checked-targets.js";

@@ -1,7 +1,7 @@
 import { type ContextMessage, contextFrom } from "sessile";
 import { FrameRing, readFrame, type TetherFrame, windowContext } from "sessile/tether";
 import { describe, expect, test } from "vitest";
-import { payloadBytes } from "../../src/tether/payload-bytes.js";
+import { payloadBytes } from "../../src/tether/ring.js";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";
 import { messageOf, pngOf } from "../support/tether.js";
 import { frameOf } from "./frames.js";

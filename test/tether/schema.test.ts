@@ -11,7 +11,7 @@ import {
 import { type TetherFrame, tetherLimits } from "sessile/tether";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import * as z from "zod";
-import { frameProblem } from "../../src/tether/shape.js";
+import { frameProblem } from "../../src/tether/frame.js";
 import { mutationOf } from "../arbitraries/mutations.js";
 import { tetherFrame } from "../arbitraries/tether-frames.js";
 import { jsonValue } from "../arbitraries/values.js";

@@ -24,7 +24,6 @@ import { isTextResponse, type Turn, withGuard } from "./history.js";
 import { type MainChat, readGemini } from "./read.js";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
 /** The agent deletes chats at its start that were not updated for so long. */
 const keptFor = 30 * 24 * 60 * 60 * 1000;
 

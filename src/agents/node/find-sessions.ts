@@ -112,7 +112,6 @@ function rowHome({ home }: Row): string | undefined {
 }
 
 type Row = AgentRow<ForeignFormatName>;
-
 type Pair = readonly [Candidate, AgentDescription];
 
 async function rowSessions(row: Row, home: string, since: number): Promise<readonly FoundSession[]> {

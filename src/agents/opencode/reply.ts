@@ -267,7 +267,6 @@ interface UserRuns extends Iterable<UserRun> {
 
 /** Texts that opencode sends for parts without one (read in 1.1.65 to 1.18.33, 2026-11-23). */
 const compactionText = "What did we do so far?";
-
 const subtaskText = "The following tool was executed by the user";
 
 /** Types of parts that no model is sent. */

@@ -631,7 +631,6 @@ function askedModels(source: WriteSource): ReadonlyMap<string, Model> {
 
 /** The time is the low 48 bits of milliseconds times 4096, so that it begins anew every 795 days. */
 const countsPerMillisecond = 4096n;
-
 const period = 2 ** 36;
 const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

@@ -31,7 +31,6 @@ export function derivedSessionId(format: string, foreignId: string): string {
 
 /** Of ext4, APFS and NTFS; the last counts UTF-16 units, of which a name has no more than bytes. */
 const maxBytes = 255;
-
 /** A name that is made longer than this is cut. */
 const maxLength = 200;
 
@@ -59,7 +58,6 @@ export function toFileName(name: string, source: string): string {
 
 /** More of a text at both ends is as good as all of it: texts of agents grow, and have their length. */
 const textEnd = 32;
-
 const maxDepth = 512;
 
 /**

@@ -82,7 +82,6 @@ function* damagedLine(
 }
 
 const headBytes = 64 * 1024;
-
 /** Lines at the start of a file that are looked at. */
 const maxHeadLines = 20;
 
@@ -153,7 +152,6 @@ interface FoundRecord {
 const brace = 0x7b;
 const quote = 0x22;
 const backslash = 0x5c;
-
 /** Bounds the attempts in a piece with many objects. */
 const maxTries = 16;
 

@@ -128,7 +128,6 @@ export async function* addedSteps(
 }
 
 type MessageEntry = SessionEntry & { readonly type: "message" };
-
 /** The results of a reply, in the order of its calls; undefined for an open call. */
 type StoredResults = (MessageEntry | undefined)[];
 
@@ -397,7 +396,6 @@ type CompactionEntry = SessionEntry & { readonly type: "compaction" };
 
 /** Entries that are repeated for all compactions together, for each entry of the path. */
 const copiesPerEntry = 2;
-
 /** Short paths are written whole. */
 const minCopies = 1024;
 

@@ -2,8 +2,14 @@
 
 import type { ToolCall } from "../../content/index.js";
 import { isRecord } from "../../core/shape.js";
-import type { FileOperation, FileToolReader, FileToolRow, FileToolTable } from "./operations.js";
-import { operationsOfPatch, readTexts } from "./operations.js";
+import {
+  type FileOperation,
+  type FileToolReader,
+  type FileToolRow,
+  type FileToolTable,
+  operationsOfPatch,
+  readTexts,
+} from "./operations.js";
 
 /** The names of a path: pi has `path`, Claude Code and Gemini CLI `file_path`, opencode and VS Code `filePath`. */
 const path = [

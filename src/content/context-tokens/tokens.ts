@@ -56,7 +56,6 @@ export interface InlineTokenOptions {
 
 /** The prefix in place of a path while an import runs. Not absolute, so that no file has such a path. */
 export const pendingMark = "pending:";
-
 /** The prefix in place of a path after an import failed. */
 export const failedMark = "failed:";
 
@@ -143,7 +142,6 @@ function brokenReason(path: string, inside: (path: string) => boolean): BrokenRe
 
 /** The start of every context token. */
 export const opener = "<<context:";
-
 /** The end of every context token. */
 export const closer = ">>>";
 
@@ -374,7 +372,6 @@ interface Absolute {
 }
 
 const drive = /^[A-Za-z]:[\\/]/;
-
 /**
  * `\\server\share`, also with slashes: Windows accepts both, and POSIX leaves a leading `//` to the system.
  */

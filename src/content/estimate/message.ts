@@ -98,9 +98,7 @@ function contentOfMessage(message: ContextMessage, options: MessageTokenOptions)
 }
 
 type CountText = (text: string) => number;
-
 type Block = TextBlock | ImageBlock | ThinkingBlock | ToolCall | OpaqueBlock;
-
 type Content = string | readonly Block[];
 
 function contentTokens(content: Content, text: CountText, options: MessageTokenOptions): number {
@@ -167,7 +165,6 @@ export type PdfFamily = "anthropic" | "gemini";
 
 /** A guess, for a PDF whose pages cannot be counted. */
 const bytesPerPage = 50_000;
-
 /** Between prose and compact JSON. */
 const bytesPerToken = 3;
 
@@ -287,7 +284,6 @@ interface ImageSize {
 
 /** The tolerance for a computed side that should be whole. */
 const roundingError = 1e-9;
-
 const cells = (side: number, cell: number): number => Math.max(1, Math.ceil(side / cell - roundingError));
 
 /**
@@ -349,7 +345,6 @@ export function mostImageTokens(rule: ImageFamily | ImageTokenRule): number {
 
 /** 2048 by 768 pixels. */
 const mostTiles = 8;
-
 const unknownCrops = 16;
 
 function imageRule(rule: ImageFamily | ImageTokenRule): ImageTokenRule {

@@ -171,9 +171,14 @@ export interface RunWeights {
 
 /** The longest run of one character with a token of its own in o200k_base. */
 const longestSpaces = 128;
-
 const longestLineEnds = 16;
-const { lower, upper, digit, lineEnd, mark, symbol, cyrillic } = kinds;
+const lower = kinds.lower;
+const upper = kinds.upper;
+const digit = kinds.digit;
+const lineEnd = kinds.lineEnd;
+const mark = kinds.mark;
+const symbol = kinds.symbol;
+const cyrillic = kinds.cyrillic;
 const spaceCode = 0x20;
 
 /** Returns an estimator: the tokens of a text, not rounded, in one pass and constant memory. */

@@ -5,9 +5,7 @@ import type { PdfMedia } from "./types.js";
 
 /** Bytes of object streams that are inflated at most. */
 const maxInflatedBytes = 16 << 20;
-
 const maxObjects = 1 << 20;
-
 /** Streams of objects: writers put a hundred objects or more into each. */
 const maxStreams = 1 << 14;
 

@@ -482,7 +482,6 @@ function readTiff(bytes: Uint8Array): ImageMedia | InvalidMedia {
 // Reads the orientation in EXIF data.
 
 const orientationTag = 0x0112;
-
 const shortType = 3;
 
 /** Whether the JPEG prefix of EXIF (`Exif`, 0, 0) is at `at`. */

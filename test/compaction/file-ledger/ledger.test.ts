@@ -12,7 +12,7 @@ import {
 import { anthropicMessages } from "sessile/anthropic";
 import { type FileLedger, type FileRecord, type FileToolTable, fileLedger } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
-import { ledgerDetails, ledgerText, stripLedgerText } from "../../../src/compaction/file-ledger/details.js";
+import { ledgerDetails, ledgerText, stripLedgerText } from "../../../src/compaction/file-ledger/ledger.js";
 import { fileTools } from "../../../src/compaction/file-ledger/tool-table.js";
 import { jsonValue } from "../../arbitraries/values.js";
 import { acts, actTools, cwd, hashes, messagesOf, summaryItem } from "./arbitraries.js";

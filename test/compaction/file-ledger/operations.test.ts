@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { type FileRecord, staleFiles } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
-import { operationsOfPatch } from "../../../src/compaction/file-ledger/operations.js";
-import { pathsFrom } from "../../../src/compaction/file-ledger/paths.js";
+import { operationsOfPatch, pathsFrom } from "../../../src/compaction/file-ledger/operations.js";
 import { hashes } from "./arbitraries.js";
 
 describe("paths", () => {

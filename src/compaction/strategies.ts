@@ -1,27 +1,218 @@
-/** The strategy of opencode: prune old tool output, then summarise everything. */
+/**
+ * Three strategies: pi's rolling summary, codex's newest user messages, and opencode's pruning of tool
+ * output.
+ */
 
 import { estimateMessageTokens } from "../content/estimate/index.js";
 import {
   type Context,
   type ContextItem,
   type ContextMessage,
+  type TextBlock,
   type ToolPair,
   type ToolResultMessage,
   toolPairs,
+  type UserMessage,
 } from "../content/index.js";
-import { integerOption } from "../core/arguments.js";
-import { applyEdits, contentEdit, editsByTarget } from "./context-edits.js";
-import { newestUserIndex } from "./cut-point.js";
-import { prompts } from "./prompts.js";
-import { omissionText } from "./serialize.js";
+import { integerArgument, integerOption } from "../core/arguments.js";
+import { withoutFooter } from "./boundary.js";
+import { omissionText, prompts } from "./prompts.js";
+import {
+  applyEdits,
+  contentEdit,
+  editsByTarget,
+  findCutPoint,
+  headLength,
+  newestUserIndex,
+} from "./retention.js";
 import type {
   CompactionBudget,
   CompactionChoice,
   CompactionStrategy,
   ContextEditDraft,
   MessageEstimator,
+  SummaryPart,
 } from "./strategy.js";
-import { isOverflow, type ModelWindow, type OverflowSettings, usableTokens } from "./triggers.js";
+import {
+  defaultReserveTokens,
+  isOverflow,
+  type ModelWindow,
+  type OverflowSettings,
+  shouldCompact,
+  usableTokens,
+} from "./triggers.js";
+import { approximateTokens, truncateText } from "./truncate.js";
+
+/** The options of {@link rollingSummary}. */
+export interface RollingSummaryOptions {
+  /** False disables automatic compaction, but not manual. Default true. */
+  readonly enabled?: boolean | undefined;
+  /**
+   * Tokens to leave free for the model's answer; at least 0. Default 16,384; never more than half of the
+   * window.
+   */
+  readonly reserveTokens?: number | undefined;
+  /**
+   * Tokens of the newest messages to keep, approximately; at least 0. Default 20,000; never more than half of
+   * the limit.
+   */
+  readonly keepRecentTokens?: number | undefined;
+}
+
+/** pi's defaults. */
+const rollingDefaults = {
+  enabled: true,
+  reserveTokens: defaultReserveTokens,
+  keepRecentTokens: 20_000,
+};
+
+/**
+ * Keeps one summary, which each compaction updates, and the newest messages: pi's strategy. Compacts if the
+ * context exceeds the window less the reserve. If the cut splits a turn, the turn's first part has a summary
+ * of its own below a horizontal rule.
+ *
+ * @throws RangeError for options that are not integers in their range
+ * @example
+ * ```ts
+ * const strategy = rollingSummary({ keepRecentTokens: 30_000 });
+ * ```
+ */
+export function rollingSummary(options: RollingSummaryOptions = {}): CompactionStrategy {
+  const { enabled = rollingDefaults.enabled } = options;
+  const reserve = integerOption("reserveTokens", options.reserveTokens, rollingDefaults.reserveTokens, 0);
+  const keep = integerOption(
+    "keepRecentTokens",
+    options.keepRecentTokens,
+    rollingDefaults.keepRecentTokens,
+    0,
+  );
+  const limit = (window: number) => Math.max(window - reserve, Math.floor(window / 2));
+  return {
+    name: "rolling-summary",
+    limit,
+    shouldCompact: (_, { window, tokens }) =>
+      shouldCompact(tokens, window, { enabled, reserveTokens: window - limit(window) }),
+    choose: (context, budget) =>
+      chooseRolling(context, budget, Math.min(keep, Math.floor((budget.limit ?? limit(budget.window)) / 2))),
+    join: ([history = "", prefix]) =>
+      [history, prefix === undefined ? "" : `## Turn in Progress\n\n${prefix}`]
+        .filter((text) => text !== "")
+        .join("\n\n---\n\n"),
+  };
+}
+
+function chooseRolling(
+  { items }: Context,
+  { estimate, minimal }: CompactionBudget,
+  keepTokens: number,
+): CompactionChoice | undefined {
+  const from = headLength(items);
+  const earlier = items.find(({ message }) => message.role === "compactionSummary")?.message;
+  const previous = earlier?.role === "compactionSummary" ? withoutFooter(earlier.summary) : undefined;
+  const { keepFrom, turnStart = keepFrom } = minimal
+    ? { keepFrom: items.length }
+    : findCutPoint(items, { keepTokens, from, estimate });
+  if (keepFrom <= from) return undefined;
+  const history: SummaryPart = {
+    items: items.slice(from, turnStart),
+    prompt: prompts.checkpoint,
+    previous,
+  };
+  const prefix: SummaryPart = { items: items.slice(turnStart, keepFrom), prompt: prompts.turnPrefix };
+  return { keepFrom, parts: turnStart < keepFrom ? [history, prefix] : [history] };
+}
+
+// The strategy of codex: a new summary and the newest user messages.
+
+/** The options of {@link recentUserMessages}. */
+export interface RecentUserMessagesOptions {
+  /** Compacts from this many tokens on; at least 1. Default and maximum: 90 % of the window. */
+  readonly tokenLimit?: number | undefined;
+  /** Tokens of user messages to keep; at least 0. Default 20,000; never more than a quarter of the limit. */
+  readonly keepUserTokens?: number | undefined;
+  /** The first paragraph of the summary. Default: a note that another model began the work. */
+  readonly preface?: string | undefined;
+}
+
+/** codex's defaults; the limit is a fraction of the window. */
+const recentDefaults = { tokenLimitShare: 0.9, keepUserTokens: 20_000 } as const;
+
+const handoffPreface =
+  "Another model began this work, and wrote down for you how far it came. Build on that, and do not " +
+  "do again what is done.";
+
+/**
+ * Writes a new summary each time, followed by the newest user messages, text only: codex's strategy. The
+ * oldest kept message is truncated if it does not fit. Inline images become placeholders, attachments keep
+ * their descriptors.
+ *
+ * @throws RangeError for options that are not integers in their range
+ * @example
+ * ```ts
+ * const strategy = recentUserMessages({ tokenLimit: 180_000 });
+ * ```
+ */
+export function recentUserMessages(options: RecentUserMessagesOptions = {}): CompactionStrategy {
+  const { tokenLimitShare, keepUserTokens } = recentDefaults;
+  const configured =
+    options.tokenLimit === undefined ? undefined : integerArgument("tokenLimit", options.tokenLimit, 1);
+  const keep = integerOption("keepUserTokens", options.keepUserTokens, keepUserTokens, 0);
+  const { preface = handoffPreface } = options;
+  const limit = (window: number) => {
+    const most = Math.floor(window * tokenLimitShare);
+    return Math.max(1, configured === undefined ? most : Math.min(configured, most));
+  };
+  return {
+    name: "recent-user-messages",
+    // A context of exactly the limit is compacted.
+    limit: (window) => Math.max(1, limit(window) - 1),
+    shouldCompact: (_, { window, tokens }) => tokens >= limit(window),
+    choose: (context, budget) =>
+      chooseRecent(context, budget, Math.min(keep, Math.floor((budget.limit ?? limit(budget.window)) / 4))),
+    join: (texts) => `${preface}\n\n${texts.join("\n\n")}`,
+    emptySummary: "(no summary available)",
+  };
+}
+
+function chooseRecent(
+  { items }: Context,
+  { minimal }: CompactionBudget,
+  keepTokens: number,
+): CompactionChoice {
+  const retain: string[] = [];
+  const edits: ContextEditDraft[] = [];
+  let left = minimal ? 0 : keepTokens;
+  for (let at = items.length - 1; at >= 0 && left > 0; at--) {
+    const { entryId, message } = items[at] as ContextItem;
+    if (message.role !== "user") continue;
+    const blocks = textBlocks(message);
+    const attached = blocks.filter(({ resource }) => resource !== undefined);
+    const texts = blocks.flatMap(({ resource, text }) => (resource === undefined ? [text] : []));
+    const tokens = approximateTokens(blocks.map(({ text }) => text).join(""));
+    retain.push(entryId);
+    if (tokens > left) {
+      const text = truncateText(texts.join("\n"), { maxTokens: left });
+      // Attachments stay blocks, so that a boundary is asked about them.
+      edits.push(contentEdit(entryId, [{ type: "text", text }, ...attached]));
+    } else if (typeof message.content !== "string" && message.content.some(({ type }) => type !== "text")) {
+      edits.push(contentEdit(entryId, blocks));
+    }
+    left -= tokens;
+  }
+  return { keepFrom: items.length, retain, edits, parts: [{ items, prompt: prompts.handoff }] };
+}
+
+/** The blocks of a user message with placeholders for inline images. */
+function textBlocks({ content }: UserMessage): readonly TextBlock[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  return content.map((block) =>
+    block.type === "text"
+      ? block
+      : { type: "text", text: omissionText("image", "the conversation was compacted") },
+  );
+}
+
+// The strategy of opencode: prune old tool output, then summarise everything.
 
 /** The options of {@link pruneThenSummarize}. */
 export interface PruneThenSummarizeOptions extends OverflowSettings, Omit<PruneOptions, "estimate"> {
@@ -129,7 +320,7 @@ const pruneDefaults = {
 };
 
 /** Tool output to clear from a context. */
-export interface PrunePlan {
+interface PrunePlan {
   /** An edit for each result, oldest first. */
   readonly drafts: readonly ContextEditDraft[];
   /** The entries of the drafts, in the same order. */
