@@ -110,6 +110,7 @@ function mayAct(node) {
   const { type } = /** @type {{ type?: string }} */ (node);
   if (type !== undefined && /Function|Class/.test(type)) return false;
   return (
-    /^(Call|New|Member|Tagged|Spread|Binary)/.test(type ?? "") || Object.values(node).some((value) => mayAct(value))
+    /^(Call|New|Member|Tagged|Spread|Binary)/.test(type ?? "") ||
+    Object.values(node).some((value) => mayAct(value))
   );
 }

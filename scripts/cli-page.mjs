@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadCommand } from "../src/cli/command.js";
 import { commands } from "../src/cli/commands/index.js";
-import { referencePage } from "../src/cli/reference.js";
+import { referencePage } from "../src/cli/help.js";
 import { root } from "./entries.mjs";
 
 /** Makes docs/reference/cli.md from the tables of the commands: `npm run docs:tables`. */

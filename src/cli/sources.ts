@@ -1,25 +1,54 @@
 /**
  * The sessions that a command names: a path, an id, a unique start of an id, or `latest`. Sessions of other
- * agents are imported into memory, and never changed.
+ * agents are found in their homes, imported into memory, and never changed.
  */
 
-import { existsSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import { agents, isOwnAgent } from "../agents/internal.js";
-import type { BlobStore } from "../blobs/index.js";
+import { existsSync, rmSync, statSync } from "node:fs";
+import { constants, copyFile, mkdtemp, realpath, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import zlib from "node:zlib";
+import type {
+  ForeignFile,
+  ForeignFormat,
+  ForeignFormatName,
+  ImportedSession,
+  ImportOptions,
+  InteropReport,
+  SqliteReader,
+} from "../agents/index.js";
+import { agentRow, agents, assertStoredTables, formats, isOwnAgent } from "../agents/internal.js";
+import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../agents/node/index.js";
+import { scatteredSession } from "../agents/node/internal.js";
+import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
 import { SessileError } from "../core/errors/index.js";
+import { directoryTest } from "../core/ids.js";
+import { missingHeaderError } from "../log/internal.js";
+import { memorySessionStore, type Session } from "../session/index.js";
 import { clockErrorMs } from "../session/internal.js";
 import { fileBlobStore, fileSessionStore, openSessionFile } from "../storage/files/index.js";
-import { type CommandContext, type OptionSpec, type Parsed, textOption, UsageError } from "./command.js";
-import { damagedLines, noteDamage, unknownSession } from "./damage.js";
-import { findForeign, foreignFile } from "./foreign.js";
-import type {
-  FoundSession,
-  NamedSession,
-  OpenedSession,
-  OpenNamedOptions,
-  SourceQuery,
+import {
+  type CommandContext,
+  type OptionSpec,
+  type Parsed,
+  ReadError,
+  textOption,
+  UsageError,
+} from "./command.js";
+import { openRegular } from "./files.js";
+import {
+  damagedLines,
+  damagedRecords,
+  type FoundSession,
+  type NamedSession,
+  noteDamage,
+  type OpenedSession,
+  type OpenNamedOptions,
+  type ReadOptions,
+  type SourceQuery,
+  unknownSession,
 } from "./named-session.js";
+import type { Output } from "./output.js";
 
 /** Options of every command that reads sessions. */
 export const sourceOptions: readonly OptionSpec[] = [
@@ -51,7 +80,7 @@ export function parsedQuery(parsed: Parsed, since?: Date): SourceQuery {
 }
 
 /** Yields the sessions of the stores in question, newest first. */
-export async function findSessions(
+export async function namedSessions(
   parsed: Parsed,
   context: CommandContext,
   query: SourceQuery = {},
@@ -176,7 +205,7 @@ const shownMatches = 5;
 
 /** The session that an id, its start or `latest` names. */
 async function findNamed(name: string, parsed: Parsed, context: CommandContext): Promise<FoundSession> {
-  const found = await findSessions(parsed, context, { ...parsedQuery(parsed), isList: false });
+  const found = await namedSessions(parsed, context, { ...parsedQuery(parsed), isList: false });
   if (name === "latest") {
     // As the store's `latest`: none that is archived, and one of a time to come only without another.
     const active = found.filter(({ isArchived }) => isArchived !== true);
@@ -216,7 +245,7 @@ export async function locateAll(
   parsed: Parsed,
   context: CommandContext,
 ): Promise<readonly NamedSession[]> {
-  if (names.includes("all")) return findSessions(parsed, context, parsedQuery(parsed));
+  if (names.includes("all")) return namedSessions(parsed, context, parsedQuery(parsed));
   const located: NamedSession[] = [];
   for (const name of names) {
     try {
@@ -242,4 +271,284 @@ export async function locateOwn(name: string, parsed: Parsed, context: CommandCo
       `${SessileError.printable(name)} is a session of ${found.agent}: expected one of sessile or pi`,
     );
   return found.path;
+}
+
+// Sessions of other agents: found in their homes, and imported without being changed.
+
+/** The sessions of all known agents in their homes. */
+async function findForeign(
+  parsed: Parsed,
+  context: CommandContext,
+  query: SourceQuery,
+): Promise<readonly FoundSession[]> {
+  const { signal, out } = context;
+  const cwd = query.cwd === undefined ? undefined : resolve(context.cwd, query.cwd);
+  const isThere = cwd === undefined ? undefined : directoryTest([cwd, await realpath(cwd).catch(() => cwd)]);
+  const since = query.since?.getTime();
+  const dir = textOption(parsed, "dir");
+  const homes =
+    dir === undefined || query.agent === undefined
+      ? {}
+      : { homes: { [query.agent]: resolve(context.cwd, dir) } };
+  const found: FoundSession[] = [];
+  const wanted = agents.filter(({ home, name }) => home !== undefined && (query.agent ?? name) === name);
+  // The directory and the time of a session in a database are in its rows.
+  const hasRowNames = (hasRows: boolean) =>
+    wanted.filter(({ rows }) => (rows !== undefined) === hasRows).map(({ name }) => name);
+  const [inRows, inFiles] = [hasRowNames(true), hasRowNames(false)];
+  const sessions = [
+    findSessions({ agents: inFiles, ...homes, ...(cwd && { cwd }), ...(since && { since }) }),
+    readRows(findSessions({ agents: inRows, ...homes }), (path, error) => {
+      if (query.isList !== false) out.skip(path, error);
+    }),
+  ];
+  for await (const each of joined(sessions)) {
+    signal.throwIfAborted();
+    out.progress(() => `${found.length} sessions of other agents`);
+    if ((isThere !== undefined && !isThere(each.cwd ?? "")) || each.modified < (since ?? 0)) continue;
+    found.push({
+      ...named(each, context),
+      id: each.id,
+      title: each.title,
+      cwd: each.cwd,
+      created: each.created === undefined ? undefined : timeText(each.created),
+      modified: timeText(each.modified),
+      size: each.bytes,
+      parent: each.parent,
+    });
+  }
+  return found;
+}
+
+async function* joined<T>(lists: readonly AsyncIterable<T>[]): AsyncGenerator<T> {
+  for (const list of lists) yield* list;
+}
+
+/** Sessions with those in a database one by one, if this version of Node reads it. */
+async function* readRows(
+  found: AsyncIterable<ForeignSession>,
+  skip: (path: string, error: unknown) => void,
+): AsyncGenerator<ForeignSession> {
+  for await (const each of found) {
+    const path = join(each.home, ...(each.paths[0] ?? "").split("/"));
+    try {
+      const database = path.endsWith(".db") ? await openDatabase(path) : undefined;
+      const rows = database && agentRow(each.format)?.rows?.(database);
+      if (rows === undefined) yield each;
+      else for (const row of rows) yield { ...each, ...row };
+    } catch (error) {
+      skip(path, error);
+    }
+  }
+}
+
+/** A time of another program, which may be out of range. */
+function timeText(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? new Date(0).toISOString() : date.toISOString();
+}
+
+const headBytes = 64 * 1024;
+
+/** The session of another agent in a file; undefined for other files. pi's files are this library's own. */
+export async function foreignFile(path: string, context: CommandContext): Promise<NamedSession | undefined> {
+  const format = await formatByPath(path);
+  if (format === undefined || isOwnAgent(format)) return undefined;
+  const whole = await scatteredSession(format, path);
+  if (whole !== undefined) return named(whole, context);
+  const paths = [basename(path)];
+  const id = basename(path).replace(/\.jsonl?(?:\.zst)?$/, "");
+  return named({ format, id, home: dirname(path), paths, modified: 0, bytes: 0 }, context);
+}
+
+async function formatByPath(path: string): Promise<ForeignFormatName | undefined> {
+  // The reader of the file reports why it is unreadable.
+  const file = await openRegular(path).catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    const { bytesRead, buffer } = await file.read(new Uint8Array(headBytes), 0, headBytes, 0);
+    const { detectSession } = await import("../agents/index.js");
+    return detectSession(buffer.subarray(0, bytesRead), path)?.format;
+  } finally {
+    await file.close();
+  }
+}
+
+function named(found: ForeignSession, { signal, out }: CommandContext): NamedSession {
+  const inHome = (each: string) => join(found.home, ...each.split("/"));
+  const files = found.paths.map(inHome);
+  const [path = found.home] = files;
+  const currentFiles = async () =>
+    (await sessionFiles(found)).flatMap(({ path, unclaimed }) => (unclaimed ? [] : inHome(path)));
+  const read = async ({ isQuiet, ...options }: ReadOptions): Promise<ImportedSession> => {
+    const database = path.endsWith(".db") ? await openDatabase(path) : undefined;
+    const content = database === undefined ? await sessionFiles(found) : [await sessionHead(found, path)];
+    // Only the discovery finds sessions of several files.
+    const isRow = database !== undefined && found.id !== found.paths[0];
+    const isOne = !isRow && found.paths.length === 1;
+    const isWhole = agentRow(found.format)?.isScattered !== true;
+    const { importSession } = await import("../agents/index.js");
+    const imported = await importSession(content, {
+      ...{ from: await allFormats(), ...decompressor(), ...options, signal },
+      ...(isOne || isWhole ? {} : { session: found.id }),
+      // A database is not kept: it has other sessions too.
+      ...(database && { sqlite: () => database, keep: "none" }),
+    }).catch((error: unknown) => {
+      throw SessileError.is(error, "NO_HEADER") ? unknownSession(path) : error;
+    });
+    assertRead(path, imported);
+    if (!isQuiet) noteFindings(path, imported.report, out);
+    return imported;
+  };
+  const openAll = (options?: OpenNamedOptions) => openImported(found.format, path, read, options);
+  return { agent: found.format, path, files, currentFiles, read, open: openAll };
+}
+
+/** The formats of all agents: a file may be another's than its place says. */
+const allFormats = (): Promise<readonly ForeignFormat[]> =>
+  Promise.all(Object.values(formats).map((load) => load()));
+
+/** The start of a database, by which the format is detected. */
+async function sessionHead({ paths }: ForeignSession, path: string): Promise<ForeignFile> {
+  const file = await openRegular(path);
+  try {
+    const { bytesRead, buffer } = await file.read(new Uint8Array(headBytes), 0, headBytes, 0);
+    return { path: paths[0] ?? path, bytes: buffer.subarray(0, bytesRead) };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reports damaged lines, and files that this version of Node cannot read. */
+function noteFindings(path: string, report: InteropReport, out: Output): void {
+  noteDamage(path, damagedRecords(report), out);
+  for (const { code, text } of report.findings)
+    if (code === "needsReader") out.warn({ code, message: `${path}: ${text}`, path });
+}
+
+/** Puts an import into stores in memory. */
+async function openImported(
+  agent: string,
+  path: string,
+  read: (options: ReadOptions) => Promise<ImportedSession>,
+  { hasOriginal = false }: OpenNamedOptions = {},
+): Promise<OpenedSession> {
+  const blobs = memoryBlobStore();
+  const imported = await read({ blobs, keep: hasOriginal ? "blob" : "none" });
+  const store = memorySessionStore({ blobs });
+  const opened: Session[] = [];
+  for (const each of [imported, ...imported.children]) opened.push(await store.adopt(each));
+  const [session, ...children] = opened as [Session, ...Session[]];
+  return {
+    agent,
+    path,
+    session,
+    blobs,
+    children,
+    damaged: damagedRecords(imported.report),
+    report: imported.report,
+    async close() {
+      for (const each of opened) await each.close();
+    },
+  };
+}
+
+// Readers of databases and compressed files that the running version of Node may have.
+
+/** The part of `node:sqlite` that is needed: Node 22.5 and later have it. */
+interface NodeSqlite {
+  readonly DatabaseSync: new (
+    path: string,
+  ) => {
+    prepare(sql: string): { all(): unknown[] };
+    close(): void;
+  };
+}
+
+/** `node:sqlite`, without its warning on standard error that it is experimental; undefined in Node 20. */
+function nodeSqlite(): NodeSqlite | undefined {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return process.getBuiltinModule("node:sqlite") as NodeSqlite | undefined;
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+const opened = new Map<string, Promise<SqliteReader>>();
+
+/**
+ * A reader of a database file as it is now, its write-ahead log included; undefined in Node 20. It reads a
+ * copy, since SQLite would write beside the original. The copy is deleted when the process ends.
+ */
+async function openDatabase(path: string): Promise<SqliteReader | undefined> {
+  const library = nodeSqlite();
+  if (library === undefined) return undefined;
+  const log = `${path}-wal`;
+  const states = await Promise.all([path, log].map((file) => stat(file).catch(() => undefined)));
+  const key = [path, ...states.map((state) => `${state?.size} ${state?.mtimeMs}`)].join("\n");
+  const known = opened.get(key) ?? openCopy(path, states[1] === undefined ? undefined : log, library);
+  opened.set(key, known);
+  return known;
+}
+
+async function openCopy(
+  path: string,
+  log: string | undefined,
+  { DatabaseSync }: NodeSqlite,
+): Promise<SqliteReader> {
+  const dir = await mkdtemp(join(tmpdir(), "sessile-"));
+  const copy = join(dir, "copy.db");
+  let close = () => {};
+  process.once("exit", () => {
+    close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  await copyFile(path, copy, constants.COPYFILE_FICLONE);
+  if (log !== undefined) await copyFile(log, `${copy}-wal`, constants.COPYFILE_FICLONE);
+  const database = new DatabaseSync(copy);
+  close = () => database.close();
+  const reader = { all: (sql: string) => database.prepare(sql).all() as ReturnType<SqliteReader["all"]> };
+  try {
+    assertStoredTables(reader);
+  } catch (error) {
+    throw new ReadError("unreadable", `${path}: the database cannot be read: ${(error as Error).message}`);
+  }
+  return reader;
+}
+
+/** Zstandard by `node:zlib`: Node 22.15 and later have it. */
+function decompressor(): Pick<ImportOptions, "decompress"> {
+  const { zstdDecompressSync: decompressSync } = zlib as {
+    readonly zstdDecompressSync?: (
+      bytes: Uint8Array,
+      options: { readonly maxOutputLength: number },
+    ) => Uint8Array;
+  };
+  if (decompressSync === undefined) return {};
+  return { decompress: (bytes, maxOutputLength) => decompressSync(bytes, { maxOutputLength }) };
+}
+
+/** Findings that explain why a session has no entry. Without one of them it is simply empty. */
+const nothingRead = new Set(["needsReader", "unreadable", "tooLong", "newer", "guessed"]);
+
+/**
+ * Refuses an import that has read nothing, which would look like an empty session.
+ * @throws ReadError with the code of the finding; SessileError EMPTY, NO_HEADER
+ */
+function assertRead(path: string, { entries, report }: ImportedSession): void {
+  const { counts, findings } = report;
+  if (entries.some((entry) => entry.type !== "custom" || entry.customType !== "sessile.foreign")) return;
+  const lost = findings.find(({ code }) => nothingRead.has(code));
+  if (lost?.code === "needsReader") {
+    const [what, version] = /SQLite/.test(lost.text)
+      ? ["an SQLite database", "22.5"]
+      : ["compressed by Zstandard", "22.15"];
+    const message = `${path}: ${what}, which needs Node ${version} or later; this is ${process.versions.node}`;
+    throw new ReadError(lost.code, message);
+  }
+  if (lost?.code === "newer" || lost?.code === "guessed") throw unknownSession(path);
+  if (lost !== undefined) throw new ReadError(lost.code, `${path}: ${lost.text}`);
+  if (Object.keys(counts).length === 0) throw missingHeaderError(path, 0);
 }

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { commonSecrets } from "sessile/interop";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { completionScripts, type Shell, shells } from "../../src/cli/commands/completion.js";
 import { commands as rows } from "../../src/cli/commands/index.js";
-import { completionScripts, type Shell, shells } from "../../src/cli/completion.js";
 import { call } from "./call.js";
 
 const dir = mkdtempSync(join(tmpdir(), "sessile-shells-"));

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { assistantMessage, memorySessionStore, type Session, userMessage } from "sessile";
 import { fileSessionStore } from "sessile/node";
 import { afterAll, describe, expect, it } from "vitest";
-import { contextViewAt } from "../../src/cli/context-view.js";
+import { contextViewAt } from "../../src/cli/commands/show.js";
 import { call } from "./call.js";
 
 const dir = mkdtempSync(join(tmpdir(), "sessile-context-"));

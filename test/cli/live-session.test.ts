@@ -15,12 +15,12 @@ import { fileSessionStore } from "sessile/node";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import type { CommandContext, Parsed } from "../../src/cli/command.js";
-import { foreignFile } from "../../src/cli/foreign.js";
-import { LiveSession } from "../../src/cli/live-session.js";
+import { LiveSession } from "../../src/cli/commands/serve.js";
+import { newestSession, readNewest, readViewed } from "../../src/cli/commands/view.js";
 import type { NamedSession } from "../../src/cli/named-session.js";
-import { newestSession, readNewest, readViewed } from "../../src/cli/viewed.js";
+import { foreignFile } from "../../src/cli/sources.js";
 import { keyedSources, viewerEvents } from "../../src/viewer/internal.js";
-import { SessionModels } from "../../src/viewer/model/session-models.js";
+import { SessionModels } from "../../src/viewer/model/session-model.js";
 import type { PageUpdate } from "../../src/viewer/page-data.js";
 import { reply, result, sessionId, text, user } from "../agents/claude-code/transcript.js";
 

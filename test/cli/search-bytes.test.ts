@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { importSession } from "sessile/interop";
 import { afterAll, describe, expect, it } from "vitest";
 import { formats } from "../../src/agents/table.js";
-import { filesTest } from "../../src/cli/search-bytes.js";
+import { filesTest } from "../../src/cli/commands/search.js";
 import { searchTexts } from "../../src/log/search-terms.js";
 import { matchTexts, normalizedText, parseQuery, textWords } from "../../src/log/search-words.js";
 import { transcripts } from "../arbitraries/claude-code.js";

@@ -4,11 +4,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { commonOptions, loadCommand } from "../../src/cli/command.js";
+import { shells } from "../../src/cli/commands/completion.js";
 import { commands as rows } from "../../src/cli/commands/index.js";
-import { shells } from "../../src/cli/completion.js";
-import { exitCodes } from "../../src/cli/help.js";
+import { exitCodes, referencePage } from "../../src/cli/help.js";
 import { bytesText, table, textWidth, truncated } from "../../src/cli/output.js";
-import { referencePage } from "../../src/cli/reference.js";
 import { type CallOptions, call } from "./call.js";
 import { sample } from "./sample.js";
 

@@ -37,7 +37,7 @@ describe("docs/reference/errors.md", () => {
 
   it("has every code of files, losses, reasons and warnings", () => {
     const named = (heading: string) => matches(section(heading), /`([A-Za-z_-]+)`/g);
-    const files = union("src/frameworks/claude-agent/node/failure.ts", "AttachmentErrorCode");
+    const files = union("src/frameworks/claude-agent/node/attachments.ts", "AttachmentErrorCode");
     expect(files).toContain("PDF_LOCKED");
     expect(named("Files of a turn").filter((name) => /^[A-Z_]+$/.test(name))).toEqual(files);
     const codes = [

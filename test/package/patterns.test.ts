@@ -32,7 +32,7 @@ const made: Readonly<Record<string, string>> = {
   "src/providers/transcript.ts": "a class of characters, and words",
   "src/log/decode.ts": "strings of this file, over lines of at most 64 bytes",
   "src/log/search-words.ts": "a class of characters",
-  "src/viewer/app/highlight-matches.ts": "an escaped text",
+  "src/viewer/app/message-row.tsx": "an escaped text",
   "src/viewer/model/search.ts": "an escaped text",
 };
 

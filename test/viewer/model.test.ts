@@ -1,14 +1,17 @@
 import fc from "fast-check";
 import { buildSessionContext, contextFrom, parseSession } from "sessile";
 import { describe, expect, it } from "vitest";
-import { readPage } from "../../src/viewer/app/page-source.js";
-import { outlineLines } from "../../src/viewer/model/outline.js";
-import { conversationRows } from "../../src/viewer/model/rows.js";
+import { readPage } from "../../src/viewer/app/viewer-state.js";
+import {
+  conversationRows,
+  outlineLines,
+  rowTimeline,
+  seenContext,
+  timelineColumns,
+} from "../../src/viewer/model/rows.js";
 import { entryTexts, searchEntries, searchPattern } from "../../src/viewer/model/search.js";
-import { seenContext } from "../../src/viewer/model/seen-context.js";
 import { modelFor, sentRequest, sentTargets } from "../../src/viewer/model/sent-request.js";
-import { SessionModel } from "../../src/viewer/model/session-model.js";
-import { SessionModels } from "../../src/viewer/model/session-models.js";
+import { SessionModel, SessionModels } from "../../src/viewer/model/session-model.js";
 import {
   bytesText,
   costText,
@@ -17,7 +20,6 @@ import {
   firstLine,
   visibleText,
 } from "../../src/viewer/model/text.js";
-import { rowTimeline, timelineColumns } from "../../src/viewer/model/timeline.js";
 import type { PageEntry } from "../../src/viewer/page-data.js";
 import { entryTree } from "../arbitraries/entries.js";
 import { Entries } from "./session.js";

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import type { ToolCall, ToolResultMessage } from "sessile";
 import { describe, expect, it } from "vitest";
-import { changedLines, type DiffLine, patchLines } from "../../src/viewer/model/line-diff.js";
-import { toolView } from "../../src/viewer/model/tool-views.js";
+import { changedLines, type DiffLine, patchLines, toolView } from "../../src/viewer/model/tool-views.js";
 import { processorMs } from "../support/processor-time.js";
 
 const call = (name: string, args: unknown): ToolCall => ({

@@ -14,8 +14,6 @@ import { entryRoles } from "../shared/write-steps.js";
 import type { WriteSource, WrittenSession } from "../types.js";
 import { type DraftPart, PartWriter, ToolParts, ToolResults } from "./write-parts.js";
 
-export type { DraftPart } from "./write-parts.js";
-
 /** The version of opencode whose schema the files follow. Older ones take them too. */
 const writtenVersion = "1.18.33";
 

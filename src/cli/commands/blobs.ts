@@ -14,8 +14,8 @@ import {
   type Parsed,
   requiredOption,
 } from "../command.js";
+import { chunksOfFile } from "../files.js";
 import { bytesText } from "../output.js";
-import { chunksOfFile } from "../regular-file.js";
 
 const dayMs = 86_400_000;
 const argument = {

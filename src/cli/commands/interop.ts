@@ -15,8 +15,8 @@ import {
   textOption,
   UsageError,
 } from "../command.js";
-import { readOwn } from "../damage.js";
-import { writeNewFile } from "../new-file.js";
+import { writeNewFile } from "../files.js";
+import { readOwn } from "../named-session.js";
 import { type Output, table } from "../output.js";
 import { locate, openNamed, sourceOptions } from "../sources.js";
 import { sessionId } from "./show.js";

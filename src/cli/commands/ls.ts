@@ -1,10 +1,12 @@
 /** `ls`: the sessions of all agents, newest first. */
 
-import { type CommandBody, numberOption, timeOption } from "../command.js";
+import { isOwnAgent } from "../../agents/internal.js";
+import { memoryBlobStore } from "../../blobs/index.js";
+import { openSessionFile } from "../../storage/files/index.js";
+import { type CommandBody, type CommandContext, numberOption, timeOption } from "../command.js";
 import type { FoundSession } from "../named-session.js";
 import { bytesText, table, truncated } from "../output.js";
-import { findSessions, parsedQuery, sourceOptions } from "../sources.js";
-import { countTurns } from "../turns.js";
+import { namedSessions, parsedQuery, sourceOptions } from "../sources.js";
 
 const shownIdLength = 13;
 
@@ -34,7 +36,7 @@ const ls: CommandBody = {
     const limit = numberOption(parsed, "number", 1) ?? Number.POSITIVE_INFINITY;
     const [dir = parsed.options.dir] = parsed.positionals;
     const here = { ...parsed, options: { ...parsed.options, dir } };
-    const found = (await findSessions(here, context, parsedQuery(parsed, since))).slice(0, limit);
+    const found = (await namedSessions(here, context, parsedQuery(parsed, since))).slice(0, limit);
     const turns = await countTurns(found, context);
     if (out.json) {
       for (const each of found) {
@@ -93,3 +95,55 @@ function projectByCwd(cwd: string | undefined): string {
 }
 
 export const bodies = { ls };
+
+// The turns of sessions in a list: messages of the user, counted in sessions that are quick to read.
+
+const maxCounted = 200;
+/** Bytes: opening a file of this library reads little of each line; an import parses all of it. */
+const maxOwnBytes = 64_000_000;
+const maxForeignBytes = 8_000_000;
+
+/**
+ * Counts the turns of the first sessions, up to some number and some bytes, so that a long list is as fast.
+ * The others, and those that cannot be read, have no count.
+ */
+export async function countTurns(
+  sessions: readonly FoundSession[],
+  { signal, out }: CommandContext,
+): Promise<ReadonlyMap<FoundSession, number>> {
+  const turns = new Map<FoundSession, number>();
+  const left = { own: maxOwnBytes, foreign: maxForeignBytes };
+  for (const session of sessions.slice(0, maxCounted)) {
+    signal.throwIfAborted();
+    out.progress(() => `turns of ${turns.size} sessions`);
+    const kind = isOwn(session) ? "own" : "foreign";
+    if (session.size > left[kind]) continue;
+    left[kind] -= session.size;
+    const count = await (isOwn(session) ? turnsOfFile(session) : turnsOfImport(session)).catch(
+      () => undefined,
+    );
+    if (count !== undefined) turns.set(session, count);
+  }
+  return turns;
+}
+
+/** pi's files are read as this library's own. */
+const isOwn = ({ agent, read }: FoundSession) => read === undefined || isOwnAgent(agent);
+
+async function turnsOfFile({ path }: FoundSession): Promise<number> {
+  const session = await openSessionFile(path);
+  try {
+    let count = 0;
+    for (const { node } of (await session.tree()).walk())
+      if (node.type === "message" && node.role === "user") count++;
+    return count;
+  } finally {
+    await session.close();
+  }
+}
+
+async function turnsOfImport({ read }: FoundSession): Promise<number | undefined> {
+  const imported = await read?.({ blobs: memoryBlobStore(), keep: "none", isQuiet: true });
+  return imported?.entries.filter((entry) => entry.type === "message" && entry.message.role === "user")
+    .length;
+}

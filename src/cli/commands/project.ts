@@ -1,17 +1,21 @@
 /** `project`: the request that a target would get, its losses, and its limits. */
 
 import { resolve } from "node:path";
-import type { LimitProfile } from "../../content/limits/index.js";
+import { type LimitProfile, limitProfiles } from "../../content/limits/index.js";
+import { aiSdkMessages } from "../../frameworks/ai-sdk/index.js";
+import { anthropicMessages } from "../../providers/anthropic/index.js";
+import { bedrockConverse } from "../../providers/bedrock/index.js";
 import { prefixCost, prefixText } from "../../providers/cost/internal.js";
-import { type Projection, project as projected } from "../../providers/index.js";
+import { geminiContents, geminiInteractions } from "../../providers/gemini/index.js";
+import { type Projection, project as projected, type Target } from "../../providers/index.js";
 import { bodyPieces, toolsAsRecorded } from "../../providers/internal.js";
+import { openaiChat, openaiResponses } from "../../providers/openai/index.js";
 import type { Session } from "../../session/index.js";
 import { type CommandBody, requiredOption, textOption, UsageError } from "../command.js";
+import { writeNewFile } from "../files.js";
 import type { OpenedSession } from "../named-session.js";
-import { writeNewFile } from "../new-file.js";
 import { bytesText, type Output, table } from "../output.js";
 import { openNamed, sourceOptions } from "../sources.js";
-import { targets } from "../targets.js";
 import { sessionId } from "./show.js";
 
 /** A limit of the whole request, and how much of it the request has. */
@@ -20,6 +24,40 @@ interface Headroom {
   readonly limit: number;
   readonly actual: number;
 }
+
+/** The one table of targets. */
+export const targets: Readonly<Record<string, NamedTarget>> = {
+  anthropic: {
+    provider: "anthropic",
+    profile: limitProfiles.anthropic,
+    make: (model) => anthropicMessages({ model }),
+  },
+  openai: {
+    provider: "openai",
+    profile: limitProfiles.openai,
+    make: (model) => openaiResponses({ model }),
+  },
+  "openai-chat": {
+    provider: "openai",
+    profile: limitProfiles.openai,
+    make: (model) => openaiChat({ model }),
+  },
+  gemini: { provider: "google", profile: limitProfiles.gemini, make: (model) => geminiContents({ model }) },
+  "gemini-interactions": {
+    provider: "google",
+    profile: limitProfiles.gemini,
+    make: (model) => geminiInteractions({ model }),
+  },
+  bedrock: {
+    provider: "amazon-bedrock",
+    profile: limitProfiles.bedrockConverse,
+    make: (model) => bedrockConverse({ model }),
+  },
+  "ai-sdk": {
+    provider: "anthropic",
+    make: (modelId) => aiSdkMessages({ model: { provider: "anthropic", modelId } }),
+  },
+};
 
 const project: CommandBody = {
   description: [
@@ -188,3 +226,12 @@ async function print(
 }
 
 export const bodies = { project };
+
+// The targets of a request that the command line names.
+
+/** A target by name. `provider` is the one whose models need no `--model`. */
+interface NamedTarget {
+  readonly provider: string;
+  readonly profile?: LimitProfile;
+  make(model: string): Target<object>;
+}

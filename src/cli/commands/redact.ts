@@ -16,10 +16,9 @@ import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js
 import { readSlice, treeRows } from "../../session/internal.js";
 import { fileSessionStore } from "../../storage/files/index.js";
 import { type CommandBody, type Parsed, requiredOption, textOptions, UsageError } from "../command.js";
-import { damagedRecords } from "../damage.js";
+import { chunksOfFile, writeNewFile } from "../files.js";
 import { readHint } from "../help.js";
-import { writeNewFile } from "../new-file.js";
-import { chunksOfFile } from "../regular-file.js";
+import { damagedRecords } from "../named-session.js";
 import { locate, sourceOptions } from "../sources.js";
 
 const home = "home-directory";

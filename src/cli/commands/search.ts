@@ -1,11 +1,37 @@
 /** `search`: full text over sessions, newest first, by the search of a store. */
 
-import { parseQuery, queryProblem } from "../../log/internal.js";
-import { clockSlack } from "../../session/internal.js";
-import { type CommandBody, numberOption, textOption, timeOption, UsageError } from "../command.js";
+import { dirname } from "node:path";
+import { isOwnAgent } from "../../agents/internal.js";
+import { memoryBlobStore } from "../../blobs/index.js";
+import {
+  foldCase,
+  hidesLetters,
+  isWordAt,
+  parseQuery,
+  queryProblem,
+  rarestPart,
+} from "../../log/internal.js";
+import {
+  memorySessionStore,
+  type SearchCandidates,
+  type SearchHit,
+  type SearchQuery,
+  type SessionLog,
+} from "../../session/index.js";
+import { clockSlack, openLog, type SearchBackend, searchSessions } from "../../session/internal.js";
+import { fileSessionStore } from "../../storage/files/index.js";
+import {
+  type CommandBody,
+  type CommandContext,
+  numberOption,
+  textOption,
+  timeOption,
+  UsageError,
+} from "../command.js";
+import { openRegular } from "../files.js";
+import { damagedLines, type FoundSession, noteDamage } from "../named-session.js";
 import { truncated } from "../output.js";
-import { searchFound } from "../search-sessions.js";
-import { findSessions, parsedQuery, sourceOptions } from "../sources.js";
+import { namedSessions, parsedQuery, sourceOptions } from "../sources.js";
 
 /** As in a store's search. */
 const defaultLimit = 100;
@@ -69,7 +95,7 @@ const search: CommandBody = {
     const branch = textOption(parsed, "branch") === "all" ? "all" : "path";
     // The time of a file may be that of another clock.
     const modified = since && new Date(since.getTime() - clockSlack);
-    const sessions = await findSessions(parsed, context, parsedQuery(parsed, modified));
+    const sessions = await namedSessions(parsed, context, parsedQuery(parsed, modified));
     const query = {
       ...({ text, branch, limit: given ?? defaultLimit + 1, signal: context.signal } as const),
       ...(role !== undefined && { role }),
@@ -99,3 +125,210 @@ const search: CommandBody = {
 };
 
 export const bodies = { search };
+
+// A search over the sessions that a command found, by the search of a store: this library's own and pi's in
+// their files, those of other agents imported into memory one after the other.
+
+/** A hit with the session that was found; for a subagent that is not among them, its parent. */
+export interface FoundHit {
+  readonly found: FoundSession;
+  readonly hit: SearchHit;
+}
+
+/** Yields the entries of sessions that match a query, newest first, as `search` of a store does. */
+export async function* searchFound(
+  sessions: readonly FoundSession[],
+  query: SearchQuery,
+  context: CommandContext,
+): AsyncGenerator<FoundHit, void, undefined> {
+  const { out } = context;
+  const searched = new SearchedSessions(sessions, query.text, context);
+  // A session that is only read uses its log alone.
+  const { backend } = memorySessionStore();
+  const hits = searchSessions(searched, query, {
+    partition: "",
+    skipped: (location, error) => out.skip(searched.found(location)?.path ?? location, error),
+    async open(log) {
+      const session = await openLog(backend, log, {});
+      const found = searched.found(session.location);
+      if (found !== undefined) noteDamage(found.path, damagedLines(session.diagnostics), out);
+      return session;
+    },
+  });
+  for await (const hit of hits) {
+    const found = searched.found(hit.location);
+    if (found !== undefined) yield { found, hit };
+  }
+}
+
+/** The sessions as a backend; those whose files cannot have the words are left out. */
+class SearchedSessions implements SearchBackend {
+  readonly #sessions: readonly FoundSession[];
+  readonly #context: CommandContext;
+  readonly #filesTest: ReturnType<typeof filesTest>;
+  readonly #found = new Map<string, FoundSession>();
+  /** The sessions by agent and id: a subagent among them is not searched with its parent too. */
+  readonly #ids: ReadonlySet<string>;
+  /** The logs of the import at hand, by their locations: its own, and those of its subagents. */
+  #imported: ReadonlyMap<string, SessionLog> = new Map();
+
+  constructor(sessions: readonly FoundSession[], text: string, context: CommandContext) {
+    this.#sessions = sessions;
+    this.#context = context;
+    this.#filesTest = filesTest(text);
+    this.#ids = new Set(sessions.map(({ agent, id }) => `${agent} ${id}`));
+  }
+
+  /** The session with a log at this location. */
+  found(location = ""): FoundSession | undefined {
+    return this.#found.get(location);
+  }
+
+  async *list(): AsyncGenerator<SearchCandidates> {
+    let count = 0;
+    for (const found of this.#sessions) {
+      if (!(await this.#mayHave(found))) continue;
+      count++;
+      this.#context.out.progress(() => `${count} sessions with the words; ${found.path}`);
+      const { id, path, modified } = found;
+      this.#imported = isOwn(found) ? new Map() : await this.#import(found);
+      for (const location of isOwn(found) ? [path] : this.#imported.keys()) {
+        this.#found.set(location, found);
+        yield { id, location, modifiedAt: Date.parse(modified) };
+      }
+    }
+  }
+
+  async open(id: string, { location = "" }: { readonly location?: string | undefined }) {
+    const imported = this.#imported.get(location);
+    if (imported !== undefined) return imported;
+    const { backend } = fileSessionStore({ dir: dirname(location) });
+    return backend.open(id, { partition: "", mode: "read", location });
+  }
+
+  async #mayHave(found: FoundSession): Promise<boolean> {
+    // Reading a session whose file is gone tells so.
+    const files = isOwn(found) ? [found.path] : await found.currentFiles?.().catch(() => undefined);
+    return files === undefined || this.#filesTest(files, this.#context.signal);
+  }
+
+  async #import(found: FoundSession): Promise<ReadonlyMap<string, SessionLog>> {
+    const { signal, out } = this.#context;
+    const logs = new Map<string, SessionLog>();
+    try {
+      const blobs = memoryBlobStore();
+      const store = memorySessionStore({ blobs });
+      const imported = await found.read?.({ blobs, keep: "none" });
+      const children = imported?.children.filter(
+        ({ header }) => !this.#ids.has(`${found.agent} ${header.id}`),
+      );
+      for (const each of imported === undefined ? [] : [imported, ...(children ?? [])]) {
+        const { id } = each.header;
+        await (await store.adopt(each)).close();
+        const log = await store.backend.open(id, { partition: "", mode: "read" });
+        const location = `${found.path}#${id}`;
+        if (log !== undefined) logs.set(location, Object.assign(log, { location }));
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      out.skip(found.path, error);
+      return new Map();
+    }
+    return logs;
+  }
+}
+
+/** pi's files are this library's own. */
+const isOwn = ({ agent, read }: FoundSession) => read === undefined || isOwnAgent(agent);
+
+// Whether the bytes of files may have the words of a search: a test costs a tenth of reading entries. The
+// answer may be yes for files in which nothing is found, and is never no for others.
+
+const chunkBytes = 512 * 1024;
+/** Of a longer word its beginning is looked for. */
+const maxWordLength = 256;
+/** Bytes that a chunk repeats of the one before: a word, an escape or a character may be on the border. */
+const overlap = maxWordLength;
+
+/** Texts that imports add to those of an agent's files. */
+const textsOfImports = [
+  "that is not base64",
+  "[file part]",
+  "[Attached application/octet-stream",
+  "[Old tool result content cleared]",
+  "What did we do so far?",
+  "The following tool was executed by the user",
+].map(foldCase);
+
+/** Makes the test of a query's text. */
+export function filesTest(text: string): (paths: readonly string[], signal: AbortSignal) => Promise<boolean> {
+  const words = parseQuery(text).flatMap((phrase) => phrase.words.map((word) => word.text));
+  // JSON writes letters and digits of ASCII as they are, but for escapes that are not needed. Files without a
+  // letter are rare.
+  const plain = words.filter(
+    (word) =>
+      /^[a-z0-9]{2,256}$/.test(word.slice(0, maxWordLength)) &&
+      !textsOfImports.some((each) => each.includes(word)),
+  );
+  const wanted = [...new Set(plain.map((word) => word.slice(0, maxWordLength)))];
+  const bytes = Buffer.alloc(overlap + chunkBytes);
+  return async (paths, signal) => {
+    let missing: readonly string[] = wanted;
+    for (const path of missing.length === 0 ? [] : paths) {
+      // A compressed file and a database do not show their text.
+      if (/\.(?:zst|db)$/.test(path)) return true;
+      const file = await openRegular(path).catch(() => undefined);
+      // Opening it tells why it is not readable.
+      if (file === undefined) return true;
+      try {
+        for (let kept = 0; ; ) {
+          signal.throwIfAborted();
+          const { bytesRead } = await file.read(bytes, kept, bytes.length - kept);
+          if (bytesRead === 0) break;
+          const chunk = bytes.subarray(0, kept + bytesRead);
+          missing = missing.filter((word) => !hasWord(chunk, word));
+          if (missing.length === 0 || hidesCharacters(chunk)) return true;
+          kept = Math.min(overlap, chunk.length);
+          bytes.copyWithin(0, chunk.length - kept, chunk.length);
+        }
+      } finally {
+        await file.close();
+      }
+    }
+    return missing.length === 0;
+  };
+}
+
+/** Whether a word stands in bytes in any case. `indexOf` compares 32 bytes at once. */
+function hasWord(bytes: Buffer, word: string): boolean {
+  const pairAt = rarestPart(word, 2);
+  const [first = "", second = ""] = word.slice(pairAt);
+  const cases = (letter: string) => [letter, letter.toUpperCase()];
+  const pairs = cases(first).flatMap((one) => cases(second).map((two) => one + two));
+  for (const pair of new Set(pairs)) {
+    for (let at = bytes.indexOf(pair, 0, "latin1"); at >= 0; at = bytes.indexOf(pair, at + 1, "latin1"))
+      if (isWordAt(bytes, at - pairAt, word)) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether bytes have an escape or a character that may hide a letter or a digit of ASCII, such as `ﬁ`. A step
+ * over 32 bytes of ASCII takes 0.15 s for a gigabyte, one over each byte 0.9 s.
+ */
+function hidesCharacters(bytes: Buffer): boolean {
+  for (let at = bytes.indexOf("\\u"); at >= 0; at = bytes.indexOf("\\u", at + 1)) {
+    // That of a control character hides none.
+    if (/^(?!00[01])[0-9a-f]{4}/i.test(bytes.toString("latin1", at + 2, at + 6))) return true;
+  }
+  const parts = new Uint32Array(bytes.buffer, bytes.byteOffset, Math.ceil(bytes.length / 32) * 8);
+  const part = (at: number) => parts[at] as number;
+  for (let at = 0; at < parts.length; at += 8) {
+    const first = part(at) | part(at + 1) | part(at + 2) | part(at + 3);
+    const second = part(at + 4) | part(at + 5) | part(at + 6) | part(at + 7);
+    if (((first | second) & 0x80808080) === 0) continue;
+    for (let byte = at * 4; byte < at * 4 + 32; byte++)
+      if ((bytes[byte] ?? 0) >= 0x80 && hidesLetters(bytes, byte)) return true;
+  }
+  return false;
+}

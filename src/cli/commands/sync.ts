@@ -12,9 +12,8 @@ import {
   syncSessions,
 } from "../../sync/index.js";
 import { type CommandBody, type Parsed, requiredOption, textOption, UsageError } from "../command.js";
-import { replaceFile, writeNewFile } from "../new-file.js";
+import { readRegular, replaceFile, writeNewFile } from "../files.js";
 import { bytesText } from "../output.js";
-import { readRegular } from "../regular-file.js";
 
 const erasuresOption = {
   name: "erasures",

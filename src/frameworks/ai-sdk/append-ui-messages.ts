@@ -4,18 +4,19 @@ import { blockResource, describeResource, type Message, messageText } from "../.
 import { isRecord } from "../../core/shape.js";
 import type { EntryDraft, EntryNode, EntryType, Session, SessionTree } from "../../session/index.js";
 import { type FromUIMessagesOptions, fromUIMessages } from "./from-ui-messages.js";
+import { toUIMessages, updatedMessages } from "./to-ui-messages.js";
 import {
   isAnswered,
   isDenied,
+  isSame,
   notOwn,
   type Posted,
   type PostedMessageOptions,
   postedMessage,
   replyAnswers,
-} from "./posted.js";
-import { toUIMessages, updatedMessages } from "./to-ui-messages.js";
-import type { UiMessage } from "./ui-message.js";
-import { isSame, uiNote } from "./ui-note.js";
+  type UiMessage,
+  uiNote,
+} from "./ui-message.js";
 
 /** Options of {@link appendUIMessages}. */
 export interface AppendUIMessagesOptions extends Omit<FromUIMessagesOptions, "has">, PostedMessageOptions {}

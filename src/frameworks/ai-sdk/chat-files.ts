@@ -7,8 +7,7 @@ import { type BlobStore, digest } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
 import { decodeBase64 } from "../../core/base64.js";
 import { isRecord } from "../../core/shape.js";
-import { valueDigest } from "../shared/ids.js";
-import type { PackedValue, Parcel } from "../shared/parcels.js";
+import { type PackedValue, type Parcel, valueDigest } from "../shared/parcels.js";
 import { dataUrlHead, type FilePart, isFilePart, messageParts } from "./ui-message.js";
 
 /** A file of a chat that is in the blob store. */

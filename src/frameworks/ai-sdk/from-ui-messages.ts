@@ -16,17 +16,23 @@ import { opaqueWords, referenceTo } from "../../content/internal.js";
 import { isName, randomHex8 } from "../../core/ids.js";
 import { isRecord } from "../../core/shape.js";
 import type { EntryDraft, SessionEntry } from "../../session/index.js";
+import { isUiPart, toUIMessages } from "./to-ui-messages.js";
 import {
+  changesBetween,
   checkedMessage,
+  dataUrlHead,
   invalidMessage,
   isDenied,
+  isFilePart,
+  metadataSignature,
   type PlainMessage,
   partErrorText,
   partToolName,
-} from "./posted.js";
-import { isUiPart, toUIMessages } from "./to-ui-messages.js";
-import { dataUrlHead, isFilePart, type UiMessage, type UiPart } from "./ui-message.js";
-import { changesBetween, metadataSignature, type UiNote, uiNote } from "./ui-note.js";
+  type UiMessage,
+  type UiNote,
+  type UiPart,
+  uiNote,
+} from "./ui-message.js";
 
 /** Options of {@link fromUIMessages}: where files go, and their limits, as `ingest` has them. */
 export interface FromUIMessagesOptions

@@ -16,8 +16,14 @@ import { shownBlocks, withAddresses } from "../../content/internal.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import type { SessionEntry, UnknownEntry } from "../../session/index.js";
-import type { UiMessage, UiPart } from "./ui-message.js";
-import { changedParts, signatureMetadata, type UiNote, uiNote } from "./ui-note.js";
+import {
+  changedParts,
+  signatureMetadata,
+  type UiMessage,
+  type UiNote,
+  type UiPart,
+  uiNote,
+} from "./ui-message.js";
 
 /** Options of {@link toUIMessages}. */
 export interface ToUIMessagesOptions {

@@ -1,14 +1,17 @@
-/** The content of a message: text, thinking, tool calls, and attachments. */
+/** The content of a message: text, thinking, tool calls with their changes or output, and attachments. */
 
-import { Fragment } from "preact";
-import { isResource } from "../../content/index.js";
+import { type ComponentChildren, Fragment } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { isResource, messageText, type StoredResource } from "../../content/index.js";
 import { isRecord } from "../../core/shape.js";
+import { isShownType } from "../images.js";
 import type { RowCall } from "../model/rows.js";
-import { bytesText } from "../model/text.js";
-import { Attachment, InlineImage } from "./attachments.js";
-import { Fold } from "./fold.js";
+import { bytesText, durationText, visibleText } from "../model/text.js";
+import { type DiffLine, type FileChange, toolView } from "../model/tool-views.js";
+import { highlight, languageByName, toElement } from "./code.js";
 import { FoldedText } from "./folded-text.js";
-import { ToolCallView } from "./tool-call.js";
+import { useUpdate, useViewer } from "./hooks.js";
+import { StartedSubagents } from "./session-facts.js";
 
 interface BlocksProps {
   readonly rowId: string;
@@ -85,5 +88,399 @@ function Thinking(props: {
     >
       <FoldedText id={props.id} rowId={props.rowId} text={text} kind="markdown" />
     </Fold>
+  );
+}
+
+// A tool call: its name, its most telling argument, its state and duration, its change or output.
+
+const stateNames: Readonly<Record<RowCall["state"], string>> = {
+  done: "✓ done",
+  failed: "✗ failed",
+  pending: "… no result yet",
+  none: "– no result",
+  aborted: "– aborted",
+};
+
+function ToolCallView(props: { readonly id: string; readonly rowId: string; readonly call: RowCall }) {
+  const { id, rowId } = props;
+  const { call, result, state, durationMs } = props.call;
+  const view = useMemo(() => toolView(call, result), [call, result]);
+  const { body } = view;
+  const summary = (
+    <>
+      <strong class="tool-name">{visibleText(call.name)}</strong>{" "}
+      <bdi class="tool-summary">{view.summary}</bdi>
+      {body.kind === "changes" && <Counts files={body.files} />}
+      <span class={`tool-state ${state}`}>
+        {stateNames[state]}
+        {durationMs !== undefined && `, ${durationText(durationMs)}`}
+      </span>
+    </>
+  );
+  const text = JSON.stringify(call.arguments) + (result === undefined ? "" : messageText(result));
+  return (
+    <Fold id={`${id}/call`} rowId={rowId} text={text} class={`tool ${state}`} summary={summary} isOpenAtFirst>
+      {body.kind === "command" && body.command !== view.summary && (
+        <FoldedText
+          id={`${id}/command`}
+          rowId={rowId}
+          text={body.command}
+          kind="code"
+          language="bash"
+          label="Command"
+        />
+      )}
+      {body.kind === "arguments" && (
+        <FoldedText id={`${id}/arguments`} rowId={rowId} text={body.json} kind="json" label="Arguments" />
+      )}
+      {body.kind === "file" && (
+        <FoldedText
+          id={`${id}/file`}
+          rowId={rowId}
+          text={body.text}
+          kind="code"
+          language={body.path}
+          label="Content"
+        />
+      )}
+      {body.kind === "changes" && <DiffView id={id} rowId={rowId} files={body.files} />}
+      <StartedSubagents toolCallId={call.id} />
+      {result !== undefined && result.content.length > 0 && (
+        <div class="result">
+          <Blocks
+            rowId={rowId}
+            place={`/${id}/result`}
+            content={result.content}
+            calls={[]}
+            isOutput
+            path={result.isError ? undefined : view.resultPath}
+          />
+        </div>
+      )}
+    </Fold>
+  );
+}
+
+function Counts({
+  files,
+}: {
+  readonly files: readonly { readonly added: number; readonly removed: number }[];
+}) {
+  const added = files.reduce((sum, file) => sum + file.added, 0);
+  const removed = files.reduce((sum, file) => sum + file.removed, 0);
+  return (
+    <span class="counts">
+      <span class="added">+{added}</span> <span class="removed">−{removed}</span>
+    </span>
+  );
+}
+
+// Changed lines side by side; below each other in narrow windows.
+
+interface DiffViewProps {
+  readonly id: string;
+  readonly rowId: string;
+  readonly files: readonly FileChange[];
+}
+
+const foldedLines = 24;
+const pieceLines = 400;
+/** A longer line is cut: it would be as long as a file. */
+const maxLineLength = 2000;
+
+function DiffView({ id, rowId, files }: DiffViewProps) {
+  return (
+    <>
+      {files.map((file, at) => (
+        <FileDiffView key={at} id={`${id}/diff/${at}`} rowId={rowId} file={file} isNamed={files.length > 1} />
+      ))}
+    </>
+  );
+}
+
+interface FileDiffProps {
+  readonly id: string;
+  readonly rowId: string;
+  readonly file: FileChange;
+  readonly isNamed: boolean;
+}
+
+function FileDiffView({ id, rowId, file, isNamed }: FileDiffProps) {
+  const state = useViewer();
+  const update = useUpdate();
+  const open = (id: string, pieces: number) => {
+    state.open(id, pieces);
+    update();
+  };
+  const { lines, path } = file;
+  const pattern = state.patternFor(rowId);
+  const match = pattern === undefined ? -1 : lines.findIndex((line) => pattern.test(lineText(line)));
+  const needed = match < foldedLines ? 0 : Math.ceil((match - foldedLines + 1) / pieceLines);
+  const pieces = Math.max(state.opened(id), needed, state.view.printing ? 1 : 0);
+  const end = foldedLines + pieces * pieceLines;
+  const language = languageByName(path);
+  return (
+    <div class="diff-file">
+      {isNamed && <p class="diff-path">{visibleText(path)}</p>}
+      <table class="diff">
+        <caption class="hidden">Changes of {visibleText(path)}</caption>
+        <thead class="hidden">
+          <tr>
+            <th scope="col">Before</th>
+            <th scope="col">After</th>
+          </tr>
+        </thead>
+        <tbody>
+          {lines.slice(0, end).map((line, at) => (
+            <Line key={at} line={line} language={language} />
+          ))}
+        </tbody>
+      </table>
+      {lines.length > end && (
+        <p class="fold">
+          <button type="button" data-fold="closed" aria-expanded="false" onClick={() => open(id, pieces + 1)}>
+            Show {pieces === 0 ? "all" : "more"} ({lines.length} lines)
+          </button>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Line({ line, language }: { readonly line: DiffLine; readonly language: string | undefined }) {
+  if (line.kind === "gap") {
+    return (
+      <tr class="gap">
+        <td colSpan={2}>⋯</td>
+      </tr>
+    );
+  }
+  if (line.kind === "same") {
+    return (
+      <tr class="same">
+        <Side text={line.text} language={language} class="old" />
+        <Side text={line.text} language={language} class="new" />
+      </tr>
+    );
+  }
+  return (
+    <tr class="change">
+      {line.kind === "added" ? (
+        <td class="none" />
+      ) : (
+        <Side text={line.before} language={language} class="old removed" sign="−" />
+      )}
+      {line.kind === "removed" ? (
+        <td class="none" />
+      ) : (
+        <Side text={line.after} language={language} class="new added" sign="+" />
+      )}
+    </tr>
+  );
+}
+
+interface SideProps {
+  readonly text: string;
+  readonly language: string | undefined;
+  readonly class: string;
+  readonly sign?: "+" | "−";
+}
+
+function Side({ text, language, sign, class: name }: SideProps) {
+  const line = visibleText(text.length > maxLineLength ? `${text.slice(0, maxLineLength)}…` : text);
+  return (
+    <td class={name}>
+      <span class="sign">{sign ?? " "}</span>
+      <code>{language === undefined ? line : highlight(line, language).map(toElement)}</code>
+    </td>
+  );
+}
+
+function lineText(line: DiffLine): string {
+  switch (line.kind) {
+    case "same":
+      return line.text;
+    case "added":
+      return line.after;
+    case "removed":
+      return line.before;
+    case "changed":
+      return `${line.before}\n${line.after}`;
+    case "gap":
+      return "";
+  }
+}
+
+// Images and other attachments of a message.
+
+function InlineImage({ block }: { readonly block: Readonly<Record<string, unknown>> }) {
+  const type = typeof block.mimeType === "string" ? block.mimeType : "unknown type";
+  const key = typeof block.viewerKey === "string" ? block.viewerKey : undefined;
+  const isHere = typeof block.data === "string" && block.data !== "" && isShownType(type);
+  return (
+    <Picture
+      imageKey={key}
+      name={`image, ${type}`}
+      {...(isHere && { data: `data:${type};base64,${block.data}` })}
+    />
+  );
+}
+
+function Attachment({ resource }: { readonly resource: NonNullable<Parameters<typeof isResource>[0]> }) {
+  const state = useViewer();
+  const stored = resource as StoredResource;
+  if (stored.kind === "image") {
+    const size = stored.width === undefined ? "" : `, ${stored.width} × ${stored.height}`;
+    return (
+      <Picture imageKey={stored.blob} name={`${stored.name ?? "image"}, ${bytesText(stored.size)}${size}`} />
+    );
+  }
+  const { kind, name, uri, mediaType, size } = resource as {
+    readonly kind: string;
+    readonly name?: string;
+    readonly uri?: string;
+    readonly mediaType?: string;
+    readonly size?: number;
+  };
+  const facts = [kind, name ?? uri ?? "", mediaType ?? "", size === undefined ? "" : bytesText(size)];
+  const text = visibleText(facts.filter((fact) => fact !== "").join(", "));
+  const { file } = state.images;
+  if (file === undefined || stored.blob === undefined) return <p class="attachment">{text}</p>;
+  return <SavedFile text={text} name={name ?? "file"} address={() => file(stored.blob)} />;
+}
+
+interface SavedFileProps {
+  readonly text: string;
+  readonly name: string;
+  readonly address: () => Promise<string>;
+}
+
+/** A file that a click saves. */
+function SavedFile({ text, name, address }: SavedFileProps) {
+  const [failure, setFailure] = useState<string>();
+  const save = async () => {
+    try {
+      const link = document.createElement("a");
+      link.href = await address();
+      link.download = name;
+      link.click();
+    } catch (error) {
+      setFailure(error instanceof Error ? error.message : String(error));
+    }
+  };
+  return (
+    <button type="button" class="attachment" title={`Save ${visibleText(name)}`} onClick={save}>
+      {text}
+      {failure !== undefined && ` (not saved: ${visibleText(failure)})`}
+    </button>
+  );
+}
+
+interface PictureProps {
+  readonly imageKey: string | undefined;
+  readonly name: string;
+  /** Its address, if its data is in the message. */
+  readonly data?: string;
+}
+
+/** An image of the page, small; a click shows it large. An absent one is named. */
+function Picture({ imageKey, name, data }: PictureProps) {
+  const state = useViewer();
+  const src = useAddress(
+    imageKey,
+    (key) => data ?? (key === undefined ? undefined : state.images.address(key)),
+  );
+  const shownName = visibleText(name);
+  if (src === undefined) {
+    const leftOut = state.images.leftOut.find(({ key }) => key === imageKey);
+    const reason =
+      leftOut === undefined || leftOut.reason === "budget"
+        ? "not in this page"
+        : `${leftOut.reason} in the store`;
+    return (
+      <p class="attachment">
+        {shownName} ({reason})
+      </p>
+    );
+  }
+  return (
+    <button
+      type="button"
+      class="thumbnail"
+      aria-label={`Show ${shownName}`}
+      disabled={src === ""}
+      onClick={() => state.set({ image: { src, name: shownName } })}
+    >
+      <img {...(src !== "" && { src })} alt={shownName} />
+    </button>
+  );
+}
+
+/** An address; empty while it is on its way, undefined if it does not come. */
+function useAddress(
+  key: string | undefined,
+  find: (key: string | undefined) => string | Promise<string> | undefined,
+): string | undefined {
+  const [later, setLater] = useState<{ readonly key?: string; readonly address?: string }>();
+  const found = later !== undefined && later.key === key ? later.address : find(key);
+  const isLater = typeof found === "object";
+  useEffect(() => {
+    if (!isLater) return;
+    let isWanted = true;
+    const set = (address?: string) => {
+      if (!isWanted) return;
+      setLater({ ...(key !== undefined && { key }), ...(address !== undefined && { address }) });
+    };
+    found.then(set, () => set());
+    return () => {
+      isWanted = false;
+    };
+  }, [key, isLater]);
+  return isLater ? "" : found;
+}
+
+// A part of a message that is folded until it is asked for, or contains the words of a search.
+
+interface FoldProps {
+  readonly id: string;
+  readonly rowId: string;
+  /** The text inside, for the search. */
+  readonly text: string;
+  readonly class: string;
+  readonly summary: ComponentChildren;
+  readonly children: ComponentChildren;
+  readonly isOpenAtFirst?: boolean;
+}
+
+export function Fold(props: FoldProps) {
+  const state = useViewer();
+  const update = useUpdate();
+  const open = (id: string, pieces: number) => {
+    state.open(id, pieces);
+    update();
+  };
+  const chosen = state.opened(props.id);
+  // 1 is open, 2 is closed by hand, 0 is the default.
+  const isOpen =
+    chosen === 1 ||
+    (chosen === 0 && props.isOpenAtFirst === true) ||
+    state.view.printing ||
+    state.patternFor(props.rowId)?.test(props.text) === true;
+  return (
+    <div class={`fold-part ${props.class}`}>
+      <button
+        type="button"
+        class="fold-summary"
+        data-fold={isOpen ? "open" : "closed"}
+        aria-expanded={isOpen}
+        onClick={() => open(props.id, isOpen ? 2 : 1)}
+      >
+        <span aria-hidden="true" class="arrow">
+          {isOpen ? "▾" : "▸"}
+        </span>{" "}
+        {props.summary}
+      </button>
+      {isOpen && <div class="fold-body">{props.children}</div>}
+    </div>
   );
 }

@@ -2,14 +2,11 @@
 
 import { render } from "preact";
 import { useEffect, useReducer, useRef } from "preact/hooks";
-import { SessionModels } from "../model/session-models.js";
+import { SessionModels } from "../model/session-model.js";
 import type { PageEntry, PageSession } from "../page-data.js";
-import { useHeight } from "./conversation.js";
-import { LargeImage } from "./dialog.js";
+import { LargeImage, Rows, useHeight } from "./conversation.js";
 import { StateContext, useChanges } from "./hooks.js";
-import type { ImageSource } from "./page-source.js";
-import { Rows } from "./rows-view.js";
-import { ViewerState } from "./viewer-state.js";
+import { type ImageSource, ViewerState } from "./viewer-state.js";
 
 /** The style of the viewer, which the build puts here. */
 declare const viewerStyle: string | undefined;

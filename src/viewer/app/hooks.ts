@@ -1,4 +1,6 @@
-/** Hooks that several views share: the state, and virtual lists. */
+/**
+ * What several views share: hooks for the state and virtual lists, and components that contain their errors.
+ */
 
 import {
   elementScroll,
@@ -7,7 +9,7 @@ import {
   type VirtualItem,
   Virtualizer,
 } from "@tanstack/virtual-core";
-import { createContext } from "preact";
+import { Component, type ComponentType, createContext, type FunctionComponent, h } from "preact";
 import { useContext, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { ViewerState } from "./viewer-state.js";
 
@@ -54,7 +56,7 @@ export function pause(): Promise<void> {
 }
 
 /** A list of which only the visible part is in the document. */
-export interface VirtualList {
+interface VirtualList {
   readonly items: readonly VirtualItem[];
   /** Pixels before the first and after the last item. */
   readonly before: number;
@@ -66,7 +68,7 @@ export interface VirtualList {
 }
 
 /** Options of {@link useVirtualList}. */
-export interface VirtualListOptions {
+interface VirtualListOptions {
   readonly count: number;
   readonly scroller: { readonly current: HTMLElement | null };
   /** Pixels between the start of the scrolled content and the list. */
@@ -114,4 +116,29 @@ export function useVirtualList(options: VirtualListOptions): VirtualList {
     scrollTo: (index, align) => virtualizer.scrollToIndex(index, { align }),
     scrollToEnd: () => virtualizer.scrollToEnd(),
   };
+}
+
+// A component that renders again only if its properties changed, and that contains its errors.
+
+/**
+ * Makes a component that compares its properties first. An error inside is shown in its place, so that one
+ * odd entry does not take the page with it.
+ */
+export function memo<P extends object>(
+  view: FunctionComponent<P>,
+  isSame: (before: P, after: P) => boolean,
+): ComponentType<P> {
+  return class extends Component<P, { readonly failure?: unknown }> {
+    static override getDerivedStateFromError(failure: unknown) {
+      return { failure };
+    }
+    override shouldComponentUpdate(next: P, state: { readonly failure?: unknown }): boolean {
+      return state !== this.state || !isSame(this.props as P, next);
+    }
+    override render() {
+      const { failure } = this.state;
+      if (failure === undefined) return h(view as FunctionComponent<object>, this.props);
+      return h("p", { class: "error-text" }, `This part cannot be shown: ${failure}`);
+    }
+  } as unknown as ComponentType<P>;
 }

@@ -1,10 +1,9 @@
 /** The start of the page: reads the session, shows it, and follows it if it is live. */
 
 import { render } from "preact";
+import type { PageUpdate } from "../page-data.js";
 import { App } from "./app.js";
-import { followSession } from "./live.js";
-import { readPage } from "./page-source.js";
-import { ViewerState } from "./viewer-state.js";
+import { readPage, ViewerState } from "./viewer-state.js";
 
 const source = readPage(document);
 const state = new ViewerState(source);
@@ -30,3 +29,17 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => state.set({ printing: false }));
 if (source.data.live !== undefined) followSession(source.data.live, state);
+
+// Follows a session that is being written: changes come as events of the page's own server.
+
+/** Connects to an event stream. A browser connects again by itself, and names the last event. */
+function followSession(path: string, state: ViewerState): EventSource {
+  const events = new EventSource(new URL(path, location.href));
+  events.addEventListener("open", () => state.set({ live: "connected" }));
+  events.addEventListener("error", () => state.set({ live: "lost" }));
+  events.addEventListener("change", (event: MessageEvent<string>) => {
+    const update: PageUpdate = JSON.parse(event.data);
+    state.update(update);
+  });
+  return events;
+}

@@ -1,19 +1,16 @@
-/** A row of the conversation: a message with its calls, a summary, or a note. */
+/** A row of the conversation: a message with its calls, a summary, a note, or a reply while it is written. */
 
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { messageText } from "../../content/index.js";
-import type { Row } from "../model/rows.js";
+import type { SessionEntry } from "../../session/index.js";
+import { contextTokens, costOfReply, type Row } from "../model/rows.js";
 import { searchPattern } from "../model/search.js";
 import { bytesText, costText, countText, timeText, visibleText } from "../model/text.js";
-import { contextTokens, costOfReply } from "../model/timeline.js";
-import { Blocks } from "./blocks.js";
-import { Fold } from "./fold.js";
-import { FoldedText } from "./folded-text.js";
-import { highlightMatches } from "./highlight-matches.js";
-import { useViewer } from "./hooks.js";
-import { memo } from "./memo.js";
-import { NoteText } from "./note-text.js";
-import type { ViewerState } from "./viewer-state.js";
+import { Blocks, Fold } from "./blocks.js";
+import { FoldedText, Markdown } from "./folded-text.js";
+import { memo, useViewer } from "./hooks.js";
+import type { PartialReply, ViewerState } from "./viewer-state.js";
 
 interface MessageRowProps {
   readonly row: Row;
@@ -33,6 +30,94 @@ interface MessageRowProps {
 /** Renders only if its properties changed: a scroll renders the list many times. */
 export const MessageRow = memo(Message, (before, after) =>
   Object.entries(after).every(([name, value]) => before[name as keyof MessageRowProps] === value),
+);
+
+/** The focus and the panel do not render the content again; a search and a print open its folds. */
+const RowBody = memo(
+  function RowBody({ row, state }: RowBodyProps) {
+    switch (row.kind) {
+      case "custom":
+        return <CustomContent row={row} />;
+      case "user":
+        return <Blocks rowId={row.id} content={row.message.content} calls={[]} />;
+      case "assistant":
+        return (
+          <>
+            <Blocks rowId={row.id} content={row.message.content} calls={row.calls} />
+            {row.message.errorMessage !== undefined && (
+              <p class="error-text">
+                <bdi>{visibleText(row.message.errorMessage.slice(0, 4000))}</bdi>
+              </p>
+            )}
+          </>
+        );
+      case "result":
+        return (
+          <>
+            <p class="tool-name">{visibleText(row.message.toolName)}</p>
+            <Blocks rowId={row.id} content={row.message.content} calls={[]} isOutput />
+          </>
+        );
+      case "bash":
+        return (
+          <>
+            <FoldedText
+              id={`${row.id}/command`}
+              rowId={row.id}
+              text={`$ ${row.message.command}`}
+              kind="terminal"
+            />
+            <FoldedText id={`${row.id}/output`} rowId={row.id} text={row.message.output} kind="terminal" />
+            <p class="small">
+              {row.message.cancelled ? "cancelled" : `exit code ${row.message.exitCode ?? "unknown"}`}
+              {row.message.excludeFromContext === true && ", not shown to the model"}
+            </p>
+          </>
+        );
+      case "system":
+        return <FoldedText id={`${row.id}/system`} rowId={row.id} text={systemText(row)} kind="text" />;
+      case "compaction":
+        return (
+          <>
+            <p class="small">
+              {countText(row.entry.tokensBefore)} tokens before.{" "}
+              <button type="button" class="link" onClick={() => state.go(row.entry.firstKeptEntryId)}>
+                The first kept entry
+              </button>
+              {row.entry.retain !== undefined &&
+                row.entry.retain.length > 0 &&
+                `, and ${row.entry.retain.length} earlier`}
+              {row.entry.strategy !== undefined && ` (${visibleText(row.entry.strategy)})`}
+            </p>
+            <FoldedText id={`${row.id}/summary`} rowId={row.id} text={row.entry.summary} kind="markdown" />
+          </>
+        );
+      case "branchSummary":
+        return (
+          <>
+            <p class="small">
+              <button type="button" class="link" onClick={() => state.go(row.entry.fromId)}>
+                The branch that was left
+              </button>
+            </p>
+            <FoldedText id={`${row.id}/summary`} rowId={row.id} text={row.entry.summary} kind="markdown" />
+          </>
+        );
+      case "note":
+        return <NoteText entry={row.entry} />;
+      case "unknown":
+        return (
+          <>
+            <p class="small">
+              Entry of unknown type <code>{visibleText(row.entry.entryType)}</code>
+            </p>
+            <FoldedText id={`${row.id}/raw`} rowId={row.id} text={row.entry.raw} kind="json" />
+          </>
+        );
+    }
+  },
+  (before, after) =>
+    before.row === after.row && before.isPrinting === after.isPrinting && before.words === after.words,
 );
 
 function Message(props: MessageRowProps) {
@@ -211,94 +296,6 @@ interface RowBodyProps {
   readonly words: string | undefined;
 }
 
-/** The focus and the panel do not render the content again; a search and a print open its folds. */
-const RowBody = memo(
-  function RowBody({ row, state }: RowBodyProps) {
-    switch (row.kind) {
-      case "custom":
-        return <CustomContent row={row} />;
-      case "user":
-        return <Blocks rowId={row.id} content={row.message.content} calls={[]} />;
-      case "assistant":
-        return (
-          <>
-            <Blocks rowId={row.id} content={row.message.content} calls={row.calls} />
-            {row.message.errorMessage !== undefined && (
-              <p class="error-text">
-                <bdi>{visibleText(row.message.errorMessage.slice(0, 4000))}</bdi>
-              </p>
-            )}
-          </>
-        );
-      case "result":
-        return (
-          <>
-            <p class="tool-name">{visibleText(row.message.toolName)}</p>
-            <Blocks rowId={row.id} content={row.message.content} calls={[]} isOutput />
-          </>
-        );
-      case "bash":
-        return (
-          <>
-            <FoldedText
-              id={`${row.id}/command`}
-              rowId={row.id}
-              text={`$ ${row.message.command}`}
-              kind="terminal"
-            />
-            <FoldedText id={`${row.id}/output`} rowId={row.id} text={row.message.output} kind="terminal" />
-            <p class="small">
-              {row.message.cancelled ? "cancelled" : `exit code ${row.message.exitCode ?? "unknown"}`}
-              {row.message.excludeFromContext === true && ", not shown to the model"}
-            </p>
-          </>
-        );
-      case "system":
-        return <FoldedText id={`${row.id}/system`} rowId={row.id} text={systemText(row)} kind="text" />;
-      case "compaction":
-        return (
-          <>
-            <p class="small">
-              {countText(row.entry.tokensBefore)} tokens before.{" "}
-              <button type="button" class="link" onClick={() => state.go(row.entry.firstKeptEntryId)}>
-                The first kept entry
-              </button>
-              {row.entry.retain !== undefined &&
-                row.entry.retain.length > 0 &&
-                `, and ${row.entry.retain.length} earlier`}
-              {row.entry.strategy !== undefined && ` (${visibleText(row.entry.strategy)})`}
-            </p>
-            <FoldedText id={`${row.id}/summary`} rowId={row.id} text={row.entry.summary} kind="markdown" />
-          </>
-        );
-      case "branchSummary":
-        return (
-          <>
-            <p class="small">
-              <button type="button" class="link" onClick={() => state.go(row.entry.fromId)}>
-                The branch that was left
-              </button>
-            </p>
-            <FoldedText id={`${row.id}/summary`} rowId={row.id} text={row.entry.summary} kind="markdown" />
-          </>
-        );
-      case "note":
-        return <NoteText entry={row.entry} />;
-      case "unknown":
-        return (
-          <>
-            <p class="small">
-              Entry of unknown type <code>{visibleText(row.entry.entryType)}</code>
-            </p>
-            <FoldedText id={`${row.id}/raw`} rowId={row.id} text={row.entry.raw} kind="json" />
-          </>
-        );
-    }
-  },
-  (before, after) =>
-    before.row === after.row && before.isPrinting === after.isPrinting && before.words === after.words,
-);
-
 /** A message that the harness hides from its user is folded here. */
 function CustomContent({ row }: { readonly row: Row & { readonly kind: "custom" } }) {
   const { content, display } = row.message;
@@ -324,4 +321,156 @@ function systemText(row: Row & { readonly kind: "system" }): string {
   if (toolsAdded !== undefined) texts.push(`Tools: ${JSON.stringify(toolsAdded, null, 2)}`);
   if (toolsRemoved !== undefined) texts.push(`Tools removed: ${JSON.stringify(toolsRemoved)}`);
   return texts.filter((text) => text !== "").join("\n\n");
+}
+
+// A reply while it is written: the last row, which is no entry of the session yet.
+
+interface ReplyRowProps {
+  readonly reply: PartialReply;
+  readonly index: number;
+  readonly measure: (element: Element | null) => void;
+}
+
+export function ReplyRow({ reply, index, measure }: ReplyRowProps) {
+  const element = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    measure(element.current);
+    return () => measure(null);
+  }, []);
+  const { text, isBroken } = reply;
+  return (
+    <article
+      ref={element}
+      class={`row assistant reply ${isBroken ? "broken" : ""}`}
+      data-index={index}
+      aria-label={isBroken ? "A reply that broke off" : "The reply, being written"}
+    >
+      <header class="row-head">
+        <h3>Assistant</h3>
+      </header>
+      {text !== "" && <Markdown text={text} />}
+      {isBroken ? (
+        <p class="small">The reply broke off here. It is not part of the session.</p>
+      ) : (
+        <span class="caret" aria-hidden="true" />
+      )}
+    </article>
+  );
+}
+
+// One line for an entry that is no message: changed settings, edits, pins, labels, state of extensions.
+
+function NoteText({ entry }: { readonly entry: SessionEntry }) {
+  switch (entry.type) {
+    case "model_change":
+      return <Line>Model {visibleText(`${entry.provider}/${entry.modelId}`)}</Line>;
+    case "thinking_level_change":
+      return <Line>Thinking {visibleText(entry.thinkingLevel)}</Line>;
+    case "label":
+      return (
+        <Line>
+          {entry.label ? `Label “${visibleText(entry.label)}” on` : "Label removed from"}{" "}
+          <Target id={entry.targetId} />
+        </Line>
+      );
+    case "context_pin":
+      return (
+        <Line>
+          {entry.pinned ? "Pinned" : "Unpinned"} <Target id={entry.targetId} />
+        </Line>
+      );
+    case "context_edit":
+      return (
+        <Line>
+          {entry.replacement === null ? "Removed from the context:" : "Replaced in the context:"}{" "}
+          <Target id={entry.targetId} />
+        </Line>
+      );
+    case "revert":
+      return (
+        <Line>
+          {entry.undone === true ? "Work restored since" : "Work undone since"} <Target id={entry.targetId} />
+        </Line>
+      );
+    case "session_info":
+      return <Line>Session named “{visibleText(entry.title ?? entry.name ?? "")}”</Line>;
+    case "resource_view":
+      return <Line>The model asked to see {visibleText(entry.resourceId)} again</Line>;
+    case "resource_observation":
+      return (
+        <Line>
+          Observation of {visibleText(entry.resourceId)}: {visibleText(entry.text.slice(0, 500))}
+        </Line>
+      );
+    case "custom":
+      return (
+        <details class="note">
+          <summary>{visibleText(entry.customType)}</summary>
+          <FoldedText
+            id={`${entry.id}/data`}
+            rowId={entry.id}
+            text={JSON.stringify(entry.data, null, 2) ?? ""}
+            kind="json"
+          />
+        </details>
+      );
+    default:
+      return <Line>{entry.type.replaceAll("_", " ")}</Line>;
+  }
+}
+
+function Line({ children }: { readonly children: ComponentChildren }) {
+  return <p class="note">{children}</p>;
+}
+
+function Target({ id }: { readonly id: string }) {
+  const state = useViewer();
+  return (
+    <button type="button" class="link" onClick={() => state.go(id)}>
+      entry {visibleText(id)}
+    </button>
+  );
+}
+
+// Marks the words of a search in a row, without changes to the document.
+
+const highlightName = "find";
+const maxRanges = 500;
+
+/** Marks all matches in an element, and shows the first. Browsers without highlights only show the row. */
+function highlightMatches(element: Element | null, pattern: RegExp | undefined): void {
+  if (!("highlights" in CSS)) return;
+  CSS.highlights.delete(highlightName);
+  if (element === null || pattern === undefined) return;
+  const ranges = matchRanges(element, new RegExp(pattern.source, `${pattern.flags}g`));
+  if (ranges.length === 0) return;
+  CSS.highlights.set(highlightName, new Highlight(...ranges));
+  ranges[0]?.startContainer.parentElement?.scrollIntoView({ block: "nearest" });
+}
+
+/** Matches may span elements, such as the parts of highlighted code. */
+function matchRanges(element: Element, pattern: RegExp): readonly Range[] {
+  const nodes: { readonly node: Text; readonly start: number }[] = [];
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  let text = "";
+  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+    nodes.push({ node: node as Text, start: text.length });
+    text += (node as Text).data;
+  }
+  const ranges: Range[] = [];
+  let at = 0;
+  for (const match of text.matchAll(pattern)) {
+    if (ranges.length >= maxRanges) break;
+    const range = document.createRange();
+    const end = match.index + match[0].length;
+    while ((nodes[at + 1]?.start ?? Number.POSITIVE_INFINITY) <= match.index) at++;
+    let last = at;
+    while ((nodes[last + 1]?.start ?? Number.POSITIVE_INFINITY) < end) last++;
+    const [from, to] = [nodes[at], nodes[last]];
+    if (from === undefined || to === undefined) break;
+    range.setStart(from.node, match.index - from.start);
+    range.setEnd(to.node, end - to.start);
+    ranges.push(range);
+  }
+  return ranges;
 }

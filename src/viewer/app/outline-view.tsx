@@ -1,10 +1,9 @@
 /** The tree of the session: a click changes the branch and the address. */
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { type OutlineLine, outlineLines } from "../model/outline.js";
-import { toAddress } from "./address.js";
+import { type OutlineLine, outlineLines } from "../model/rows.js";
 import { useAfterPaint, useViewer, useVirtualList } from "./hooks.js";
-import type { ViewerState } from "./viewer-state.js";
+import { toAddress, type ViewerState } from "./viewer-state.js";
 
 /** Deeper branches are not indented further. */
 const maxIndent = 8;

@@ -1,14 +1,16 @@
 /** The state of the page: the session and its branch, the entry in focus, open parts, and the address. */
 
-import { conversationRows, type Row } from "../model/rows.js";
+import { conversationRows, type Row, rowTimeline, type Timeline } from "../model/rows.js";
 import { searchPattern } from "../model/search.js";
-import type { SessionModel } from "../model/session-model.js";
-import type { SessionModels } from "../model/session-models.js";
-import { rowTimeline, type Timeline } from "../model/timeline.js";
-import type { PageData, PageUpdate } from "../page-data.js";
-import { readAddress, toAddress } from "./address.js";
-import type { ImageSource, PageSource } from "./page-source.js";
-import type { ViewState } from "./view-state.js";
+import type { SentTargetName } from "../model/sent-request.js";
+import { type SessionModel, SessionModels } from "../model/session-model.js";
+import {
+  dataElements,
+  type PageData,
+  type PageEntry,
+  type PageImage,
+  type PageUpdate,
+} from "../page-data.js";
 
 /** A row to scroll to. */
 interface WantedRow {
@@ -336,5 +338,168 @@ export class ViewerState {
     if (wasAtLeaf || (leafId !== null && !model.tree.has(leafId)))
       this.#view = { ...this.#view, leafId: model.leafId };
     this.#notify();
+  }
+}
+
+// The parts of the page's state that views read and change.
+
+/** The panel beside the conversation: the context of an entry, or the request that it makes. */
+export interface ContextPanel {
+  readonly entryId: string;
+  readonly tab: "seen" | "sent";
+  readonly target?: SentTargetName;
+}
+
+/** An entry that contains the words of a search. */
+export interface Hit {
+  readonly session: string;
+  readonly entryId: string;
+}
+
+/** A search in all sessions of the page. */
+export interface FindState {
+  readonly words: string;
+  /** Undefined while the search runs. */
+  readonly hits: readonly Hit[] | undefined;
+  /** Index of the hit in focus; -1 before the first. */
+  readonly at: number;
+}
+
+/** A reply that is no entry of the session. */
+export interface PartialReply {
+  readonly text: string;
+  /** It broke off, and stays until the conversation changes. */
+  readonly isBroken: boolean;
+}
+
+/** The parts of the state that views read and change by `ViewerState.set`. */
+interface ViewState {
+  /** The key of the session that is shown. */
+  readonly session: string;
+  readonly leafId: string | null;
+  /** The row in focus. */
+  readonly focusId: string | undefined;
+  readonly panel: ContextPanel | undefined;
+  readonly find: FindState | undefined;
+  readonly help: boolean;
+  /** On narrow windows the outline is a drawer. */
+  readonly outlineOpen: boolean;
+  readonly outlineDetail: "short" | "long";
+  readonly printing: boolean;
+  /** The image that is shown large. */
+  readonly image: { readonly src: string; readonly name: string } | undefined;
+  readonly live: "off" | "connected" | "lost";
+  /** The reply that is being written, after the last row. */
+  readonly reply: PartialReply | undefined;
+  /** Whether the conversation has entries before those that are here. */
+  readonly hasEarlier: boolean;
+}
+
+// Addresses of entries: the part of the page's own address behind `#`.
+
+/** An entry, its session and its branch. */
+interface Address {
+  readonly entryId: string;
+  /** Undefined for the page's own session. */
+  readonly session?: string | undefined;
+  /** The leaf of the branch; undefined for the session's own leaf. */
+  readonly leafId?: string | undefined;
+}
+
+export function toAddress({ entryId, session, leafId }: Address): string {
+  return `#${new URLSearchParams({
+    ...(session !== undefined && { session }),
+    entry: entryId,
+    ...(leafId !== undefined && { leaf: leafId }),
+  })}`;
+}
+
+/** Reads an address; undefined if it names no entry. */
+function readAddress(hash: string): Address | undefined {
+  const named = new URLSearchParams(hash.replace(/^#/, ""));
+  const entryId = named.get("entry");
+  if (entryId === null) return undefined;
+  return {
+    entryId,
+    session: named.get("session") ?? undefined,
+    leafId: named.get("leaf") ?? undefined,
+  };
+}
+
+// Reads the data of the page's own elements.
+
+/** The data of a page: its sessions and its images. */
+interface PageSource {
+  readonly data: PageData;
+  readonly models: SessionModels;
+  readonly images: ImageSource;
+  /** The conversation is a part of another page: without addresses and without a panel. */
+  readonly isEmbedded?: boolean;
+}
+
+/** The images of a page by key. */
+export interface ImageSource {
+  readonly leftOut: PageData["leftOut"];
+  get(key: string): PageImage | undefined;
+  /** The address of an image, at once or later; undefined without it. */
+  address(key: string): string | Promise<string> | undefined;
+  /** The address of a file that is no image. Without it, the page has no such files. */
+  readonly file?: (key: string) => Promise<string>;
+  add(images: readonly PageImage[], leftOut: PageData["leftOut"]): void;
+}
+
+/** Reads the sessions. Entries are parsed block by block, images when they are shown. */
+export function readPage(page: Document): PageSource {
+  const text = page.getElementById(dataElements.session)?.textContent;
+  const data: PageData = JSON.parse(text ?? '{"sessions":[],"leftOut":[]}');
+  const models = new SessionModels(data.sessions, (index) => readEntries(page, index), data.prices);
+  return { data, models, images: new ImageStore(page, data) };
+}
+
+function* readEntries(page: Document, session: number): Generator<PageEntry, void, undefined> {
+  for (const element of page.querySelectorAll(`script.${dataElements.entries}[data-session="${session}"]`)) {
+    const entries: readonly PageEntry[] = JSON.parse(element.textContent ?? "[]");
+    // The text is not needed twice.
+    element.remove();
+    yield* entries;
+  }
+}
+
+/** The images of a page by key, those that came later included. */
+class ImageStore implements ImageSource {
+  readonly #elements = new Map<string, HTMLElement>();
+  readonly #added = new Map<string, PageImage>();
+  #leftOut: PageData["leftOut"];
+
+  constructor(page: Document, data: PageData) {
+    this.#leftOut = data.leftOut;
+    for (const element of page.querySelectorAll<HTMLElement>(`script.${dataElements.image}`)) {
+      const { key } = element.dataset;
+      if (key !== undefined) this.#elements.set(key, element);
+    }
+  }
+
+  get leftOut(): PageData["leftOut"] {
+    return this.#leftOut;
+  }
+
+  get(key: string): PageImage | undefined {
+    const added = this.#added.get(key);
+    if (added !== undefined) return added;
+    const element = this.#elements.get(key);
+    if (element === undefined) return undefined;
+    return { key, mediaType: element.dataset.type ?? "", base64: element.textContent ?? "" };
+  }
+
+  address(key: string): string | undefined {
+    const image = this.get(key);
+    return image && `data:${image.mediaType};base64,${image.base64}`;
+  }
+
+  add(images: readonly PageImage[], leftOut: PageData["leftOut"]): void {
+    for (const image of images) this.#added.set(image.key, image);
+    // A stream brings entries again, and with them images that were left out before.
+    const listed = new Map([...this.#leftOut, ...leftOut].map((each) => [each.key, each]));
+    this.#leftOut = [...listed.values()].filter(({ key }) => this.get(key) === undefined);
   }
 }

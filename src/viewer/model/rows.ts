@@ -1,19 +1,34 @@
-/** The rows of a conversation: the path to a leaf, with tool results beside their calls. */
+/**
+ * A session as a page shows it: the rows of a branch with tool results beside their calls, its timeline, the
+ * context of a reply, and the outline of the tree.
+ */
 
-import type {
-  AssistantMessage,
-  BashExecutionMessage,
-  CustomMessage,
-  SystemMessage,
-  ToolCall,
-  ToolResultMessage,
-  UserMessage,
+import { estimateMessageTokens } from "../../content/estimate/index.js";
+import {
+  type AssistantMessage,
+  type BashExecutionMessage,
+  type Context,
+  type ContextItem,
+  type CustomMessage,
+  messageText,
+  type SystemMessage,
+  type ToolCall,
+  type ToolResultMessage,
+  toolPairs,
+  type Usage,
+  type UserMessage,
 } from "../../content/index.js";
-import { toolPairs } from "../../content/index.js";
-import { type SessionEntry, toolStarted, type UnknownEntry } from "../../session/index.js";
+import { type ModelPrice, usageCost } from "../../providers/cost/index.js";
+import {
+  buildSessionContext,
+  type SessionEntry,
+  toolStarted,
+  type UnknownEntry,
+} from "../../session/index.js";
 import { applyUpdates, entryUpdates, noRow } from "../../session/internal.js";
 import type { PageEntry } from "../page-data.js";
-import { type SessionModel, subagentType } from "./session-model.js";
+import { isTalk, type SessionModel, subagentLink, subagentType } from "./session-model.js";
+import { firstLine, promptText } from "./text.js";
 
 /** A call in a row, with its result. */
 export interface RowCall {
@@ -30,7 +45,7 @@ export interface RowCall {
 }
 
 /** The other branches at a row. */
-export interface RowBranches {
+interface RowBranches {
   /** The first entries of the branches, in file order. */
   readonly ids: readonly string[];
   /** The index of the branch that the row begins. */
@@ -38,7 +53,7 @@ export interface RowBranches {
 }
 
 /** The type of a row, and its content. */
-export type RowContent =
+type RowContent =
   | { readonly kind: "user"; readonly message: UserMessage }
   | { readonly kind: "assistant"; readonly message: AssistantMessage; readonly calls: readonly RowCall[] }
   | { readonly kind: "result"; readonly message: ToolResultMessage }
@@ -180,4 +195,308 @@ function branchesAt(model: SessionModel, id: string): RowBranches | undefined {
     if (model.isBranch(row)) ids.push(table.id(row));
   }
   return ids.length < 2 || !model.isBranch(own) ? undefined : { ids, at: ids.indexOf(id) };
+}
+
+// The timeline of a branch: tokens in context, costs, compactions and errors by turn of the model.
+
+/** One reply of a model. */
+export interface TimelinePoint {
+  readonly entryId: string;
+  /** Index among the rows of the conversation. */
+  readonly row: number;
+  /** Tokens of the request; undefined if the reply reports none. */
+  readonly context: number | undefined;
+  /** The part of `context` that came from a cache. */
+  readonly cached: number;
+  readonly output: number;
+  /** US dollars; undefined without a price. */
+  readonly cost: number | undefined;
+  readonly failed: boolean;
+  /** Calls of tools that failed. */
+  readonly failedCalls: number;
+}
+
+/** A compaction, before the point with that index. */
+interface TimelineCompaction {
+  readonly entryId: string;
+  readonly point: number;
+  readonly tokensBefore: number;
+}
+
+/** The content of a timeline. */
+export interface Timeline {
+  readonly points: readonly TimelinePoint[];
+  readonly compactions: readonly TimelineCompaction[];
+  readonly maxContext: number;
+  /** Of the branch; replies without a price count nothing. */
+  readonly cost: number;
+  readonly maxCost: number;
+}
+
+/** The timeline of a conversation's rows. */
+export function rowTimeline(rows: readonly Row[], prices?: readonly ModelPrice[]): Timeline {
+  const points: TimelinePoint[] = [];
+  const compactions: TimelineCompaction[] = [];
+  rows.forEach((row, at) => {
+    if (row.kind === "compaction") {
+      const { tokensBefore } = row.entry;
+      compactions.push({ entryId: row.id, point: points.length, tokensBefore });
+    }
+    if (row.kind !== "assistant") return;
+    const { message, calls } = row;
+    const { usage, stopReason } = message;
+    points.push({
+      entryId: row.id,
+      row: at,
+      context: contextTokens(usage),
+      cached: usage?.cacheRead ?? 0,
+      output: usage?.output ?? 0,
+      cost: costOfReply(message, prices),
+      failed: stopReason === "error",
+      failedCalls: calls.filter(({ state }) => state === "failed").length,
+    });
+  });
+  const costs = points.map(({ cost }) => cost ?? 0);
+  return {
+    points,
+    compactions,
+    maxContext: points.reduce((most, { context = 0 }) => Math.max(most, context), 0),
+    cost: costs.reduce((sum, cost) => sum + cost, 0),
+    maxCost: costs.reduce((most, cost) => Math.max(most, cost), 0),
+  };
+}
+
+/** The tokens of a reply's request; undefined if it reports none, as a failed one. */
+export function contextTokens(usage: Usage | undefined): number | undefined {
+  if (usage === undefined) return undefined;
+  const tokens = usage.input + usage.cacheRead + usage.cacheWrite;
+  return Number.isFinite(tokens) && tokens > 0 ? tokens : undefined;
+}
+
+/** The cost of a reply: the recorded one, else by the price of its model. */
+export function costOfReply(message: AssistantMessage, prices?: readonly ModelPrice[]): number | undefined {
+  const { usage } = message;
+  if (usage === undefined) return undefined;
+  const recorded = usage.cost?.total;
+  if (prices === undefined && recorded !== undefined && recorded > 0) return recorded;
+  const priced = usageCost(usage, message, prices === undefined ? {} : { prices });
+  return priced?.total ?? (recorded !== undefined && recorded > 0 ? recorded : undefined);
+}
+
+/** Groups points into at most so many columns, each with the largest context of its points. */
+export function timelineColumns(
+  points: readonly TimelinePoint[],
+  most: number,
+): readonly { readonly from: number; readonly points: readonly TimelinePoint[] }[] {
+  const each = Math.max(1, Math.ceil(points.length / most));
+  const count = Math.ceil(points.length / each);
+  return Array.from({ length: count }, (_, at) => ({
+    from: at * each,
+    points: points.slice(at * each, (at + 1) * each),
+  }));
+}
+
+// The context of a reply: the messages that the model saw, and those of the branch that it did not.
+
+/** An item of a context, with its origin in the session. */
+export interface SeenItem {
+  /** The entry that it comes from. */
+  readonly entryId: string;
+  readonly origin: ContextItem["origin"];
+  /** The entry that replaced its content. */
+  readonly editedBy?: string;
+  /** The entry that pinned it. */
+  readonly pinnedBy?: string;
+  readonly message: ContextItem["message"];
+  /** Estimated. */
+  readonly tokens: number;
+}
+
+/** The context of a reply. */
+export interface SeenContext {
+  /** The entry at which the context was built. */
+  readonly leafId: string | null;
+  readonly context: Context;
+  readonly items: readonly SeenItem[];
+  /** The sum of the items' estimates. */
+  readonly estimated: number;
+  /** The tokens that the reply itself reports for its request, with tools and instructions. */
+  readonly reported: number | undefined;
+  /** Messages of the path that are not in the context, oldest first. */
+  readonly forgotten: readonly string[];
+  /** The compaction in force, if any. */
+  readonly compactionId: string | undefined;
+}
+
+/**
+ * Builds the context that a model saw: before a reply, the one at its parent; at any other entry, the one
+ * that the next reply would see.
+ */
+export function seenContext(model: SessionModel, entryId: string): SeenContext {
+  const entry = model.entry(entryId);
+  const isReply = entry?.type === "message" && entry.message.role === "assistant";
+  const leafId = isReply ? model.parentId(entryId) : entryId;
+  const context = buildSessionContext(model, leafId);
+  const path = model.pathIds(leafId);
+  const by = modelChanges(model, path);
+  const pins = new Set(context.pins);
+  const items = context.items.map(({ entryId, origin, message, edited }): SeenItem => {
+    const editedBy = edited === true ? (by.edits.get(entryId) ?? entryId) : undefined;
+    const pinnedBy = pins.has(entryId) ? (by.pins.get(entryId) ?? entryId) : undefined;
+    return {
+      ...{ entryId, origin, message, tokens: estimateMessageTokens(message) },
+      ...(editedBy !== undefined && { editedBy }),
+      ...(pinnedBy !== undefined && { pinnedBy }),
+    };
+  });
+  const seen = new Set(items.map(({ entryId }) => entryId));
+  return {
+    ...{ leafId, context, items },
+    estimated: items.reduce((sum, { tokens }) => sum + tokens, 0),
+    reported: isReply && entry.message.role === "assistant" ? contextTokens(entry.message.usage) : undefined,
+    forgotten: path.filter((id) => model.entry(id)?.type === "message" && !seen.has(id)),
+    compactionId: path.findLast((id) => model.entry(id)?.type === "compaction"),
+  };
+}
+
+/** The last edit and the last pin of each entry on a path. */
+function modelChanges(model: SessionModel, path: readonly string[]) {
+  const [edits, pins] = [new Map<string, string>(), new Map<string, string>()];
+  for (const id of path) {
+    const entry = model.entry(id);
+    if (entry?.type === "context_edit") edits.set(entry.targetId, id);
+    if (entry?.type === "context_pin" && entry.pinned) pins.set(entry.targetId, id);
+  }
+  return { edits, pins };
+}
+
+// The outline beside a conversation: the tree with its branches, labels, compactions and leaf.
+
+/** A line of the outline. */
+export interface OutlineLine {
+  readonly id: string;
+  /** The number of branch points above. */
+  readonly depth: number;
+  readonly kind: "user" | "assistant" | "compaction" | "branchSummary" | "error" | "subagent" | "other";
+  readonly text: string;
+  readonly label?: string;
+  /** The session that a line of kind `subagent` is about. */
+  readonly session?: string;
+  /** It begins one of several branches. */
+  readonly startsBranch: boolean;
+  readonly isLeaf: boolean;
+}
+
+/**
+ * The lines of the whole tree, parents before their children. The short outline has prompts, summaries,
+ * labels, errors, and the first entry of each branch; the long one every entry.
+ */
+export function outlineLines(model: SessionModel, detail: "short" | "long"): readonly OutlineLine[] {
+  const { tree, table, leafId } = model;
+  const depths = new Int32Array(table.size);
+  /** Rows that began a branch, with no part of the conversation so far. */
+  const pending = new Uint8Array(table.size);
+  const lines: OutlineLine[] = [];
+  for (const { row, isOneOfSeveral } of walkBranches(model)) {
+    const parent = table.parent(row);
+    const isFirst = isOneOfSeveral && model.isBranch(row);
+    const depth = (parent === noRow ? 0 : (depths[parent] ?? 0)) + (isFirst ? 1 : 0);
+    depths[row] = depth;
+    const begins = isFirst || (parent !== noRow && pending[parent] === 1);
+    const startsBranch = begins && isTalk(table, row);
+    pending[row] = begins && !startsBranch ? 1 : 0;
+    const id = table.id(row);
+    const entry = model.entry(id);
+    if (entry === undefined) continue;
+    const kind = entryKind(entry);
+    const label = tree.label(id);
+    const isLeaf = id === leafId;
+    const isNotable = kind !== "other" && kind !== "assistant";
+    if (detail === "short" && !isNotable && label === undefined && !startsBranch && !isLeaf) continue;
+    const session = subagentLink(entry)?.sessionId;
+    lines.push({
+      ...{ id, depth, kind, text: describeEntry(entry), startsBranch, isLeaf },
+      ...(label !== undefined && { label }),
+      ...(session !== undefined && { session }),
+    });
+  }
+  return lines;
+}
+
+/** Every row, parents before their children, and whether its parent has several branches. */
+function* walkBranches(
+  model: SessionModel,
+): Generator<{ readonly row: number; readonly isOneOfSeveral: boolean }, void, undefined> {
+  const { table } = model;
+  const hasSeveral = (parent: number): boolean => {
+    let count = 0;
+    for (let row = table.firstChild(parent); row !== noRow && count < 2; row = table.nextSibling(row)) {
+      if (model.isBranch(row)) count++;
+    }
+    return count > 1;
+  };
+  const next = (row: number): number => {
+    const child = table.firstChild(row);
+    if (child !== noRow) return child;
+    for (let at = row; at !== noRow; at = table.parent(at)) {
+      const sibling = table.nextSibling(at);
+      if (sibling !== noRow) return sibling;
+    }
+    return noRow;
+  };
+  const several = new Map<number, boolean>();
+  for (let row = table.firstChild(noRow); row !== noRow; row = next(row)) {
+    const parent = table.parent(row);
+    const isOneOfSeveral = several.get(parent) ?? hasSeveral(parent);
+    several.set(parent, isOneOfSeveral);
+    yield { row, isOneOfSeveral };
+  }
+}
+
+function entryKind(entry: PageEntry): OutlineLine["kind"] {
+  if (entry.type === "compaction") return "compaction";
+  if (entry.type === "branch_summary") return "branchSummary";
+  if (subagentLink(entry) !== undefined) return "subagent";
+  if (entry.type !== "message") return "other";
+  const { message } = entry;
+  if (message.role === "user") return "user";
+  if (message.role !== "assistant") return "other";
+  return message.stopReason === "error" ? "error" : "assistant";
+}
+
+/** An entry in one line. */
+function describeEntry(entry: PageEntry): string {
+  switch (entry.type) {
+    case "message": {
+      const { message } = entry;
+      if (message.role === "user") return firstLine(promptText(message));
+      if (message.role === "toolResult") {
+        const text = `${message.toolName}: ${firstLine(messageText(message))}`;
+        return message.isError ? `failed ${text}` : text;
+      }
+      if (message.role !== "assistant") return `${message.role}: ${firstLine(messageText(message))}`;
+      if (message.stopReason === "error") return firstLine(message.errorMessage ?? "error");
+      const said = firstLine(messageText(message));
+      const names = message.content.flatMap((block) => (block.type === "toolCall" ? [block.name] : []));
+      return said === "" ? firstLine(names.join(", ")) : said;
+    }
+    case "compaction":
+      return "Compaction";
+    case "branch_summary":
+      return "Summary of another branch";
+    case "model_change":
+      return `model ${firstLine(entry.modelId)}`;
+    case "thinking_level_change":
+      return `thinking ${firstLine(entry.thinkingLevel)}`;
+    case "custom":
+      return subagentLink(entry) === undefined ? firstLine(entry.customType) : "Subagent";
+    case "custom_message":
+      return firstLine(entry.customType);
+    case "label":
+      return `label ${firstLine(entry.label ?? "cleared")}`;
+    case "unknown":
+      return `${firstLine(entry.entryType)} (unknown type)`;
+    default:
+      return entry.type.replaceAll("_", " ");
+  }
 }

@@ -13,7 +13,7 @@ import { type Loss, type Projection, project, type Target, toBody } from "../../
 import { toolsAsRecorded } from "../../providers/internal.js";
 import { openaiChat, openaiResponses } from "../../providers/openai/index.js";
 import type { LeftOutImage, PageImage } from "../page-data.js";
-import type { SeenContext } from "./seen-context.js";
+import type { SeenContext } from "./rows.js";
 
 /** A provider's interface, and the model for sessions that used none of its. */
 interface SentTarget {

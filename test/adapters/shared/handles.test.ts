@@ -9,8 +9,7 @@ import {
 } from "sessile";
 import { SessileError } from "sessile/errors";
 import { describe, expect, it, vi } from "vitest";
-import { type AppendPlan, SessionHandles } from "../../../src/frameworks/shared/handles.js";
-import { adapterSettings } from "../../../src/frameworks/shared/options.js";
+import { type AppendPlan, adapterSettings, SessionHandles } from "../../../src/frameworks/shared/handles.js";
 import { text } from "../../arbitraries/values.js";
 
 const item = customEntry("sessile.test.item", (data) => data as string);

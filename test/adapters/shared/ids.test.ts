@@ -6,7 +6,7 @@ import {
   entryIdParts,
   textDigest,
   valueDigest,
-} from "../../../src/frameworks/shared/ids.js";
+} from "../../../src/frameworks/shared/parcels.js";
 import { jsonValue, text } from "../../arbitraries/values.js";
 
 describe("entryId", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isName } from "../../../src/core/ids.js";
-import { isHashedName, joinedName, keyOfName, nameByKey } from "../../../src/frameworks/shared/names.js";
+import { isHashedName, joinedName, keyOfName, nameByKey } from "../../../src/frameworks/shared/handles.js";
 import { text } from "../../arbitraries/values.js";
 
 /** Keys as frameworks have them, and keys that look like names. */

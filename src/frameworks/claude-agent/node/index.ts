@@ -4,12 +4,14 @@
  * @module claude-agent
  */
 export * from "../index.js";
-export type { AttachmentContentBlock } from "./content.js";
-export type { AttachmentError, AttachmentErrorCode } from "./failure.js";
 export {
   type AgentPrompt,
   type AgentUserMessage,
+  type AttachmentContentBlock,
+  type AttachmentError,
+  type AttachmentErrorCode,
   type PromptModeOptions,
+  type ResolveAttachmentsOptions,
+  resolveAttachmentsToContentBlocks,
   selectPromptMode,
-} from "./prompt-mode.js";
-export { type ResolveAttachmentsOptions, resolveAttachmentsToContentBlocks } from "./resolve.js";
+} from "./attachments.js";

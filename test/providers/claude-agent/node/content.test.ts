@@ -3,9 +3,10 @@ import { mediaTypeOfName } from "sessile/media";
 import { describe, expect, test } from "vitest";
 import {
   blockBodyBytes,
+  plainName,
   readAttachmentContent,
-} from "../../../../src/frameworks/claude-agent/node/content.js";
-import { plainName, warningText } from "../../../../src/frameworks/claude-agent/node/failure.js";
+  warningText,
+} from "../../../../src/frameworks/claude-agent/node/attachments.js";
 import { jpeg, png, sof } from "../../../support/media-files.js";
 
 const small = { width: 20, height: 10 };

@@ -13,8 +13,8 @@ import { nodeFileSystem } from "../../../../src/core/node/node-file-system.js";
 import {
   type AttachmentFiles,
   nodeAttachmentFiles,
-} from "../../../../src/frameworks/claude-agent/node/read-attachment.js";
-import { resolveWith } from "../../../../src/frameworks/claude-agent/node/resolve.js";
+  resolveWith,
+} from "../../../../src/frameworks/claude-agent/node/attachments.js";
 import { readWith } from "../../../../src/storage/files/attachments/read-local-file.js";
 import { withMethods } from "../../../support/hooked-file-system.js";
 import { AttachmentFolder, codes, MiB, named } from "./attachment-files.js";

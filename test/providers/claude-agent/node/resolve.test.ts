@@ -4,15 +4,13 @@ import { type ResolveAttachmentsOptions, resolveAttachmentsToContentBlocks } fro
 import { type LimitProfile, limitProfiles } from "sessile/limits";
 import { beforeEach, describe, expect, test } from "vitest";
 import {
-  type FileContent,
-  readAttachmentContent,
-} from "../../../../src/frameworks/claude-agent/node/content.js";
-import {
   type AttachmentFiles,
+  type FileContent,
   nodeAttachmentFiles,
-} from "../../../../src/frameworks/claude-agent/node/read-attachment.js";
-import { resolveWith } from "../../../../src/frameworks/claude-agent/node/resolve.js";
-import { targetCheck } from "../../../../src/frameworks/claude-agent/node/target.js";
+  readAttachmentContent,
+  resolveWith,
+  targetCheck,
+} from "../../../../src/frameworks/claude-agent/node/attachments.js";
 import { bytesOf, gif, gifFrame, jpeg, png, pngChunk, sof, vp8, webp } from "../../../support/media-files.js";
 import { pdfOf } from "../../../support/pdf-files.js";
 import { AttachmentFolder, codes, firstText, MiB, named } from "./attachment-files.js";
