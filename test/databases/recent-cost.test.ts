@@ -164,3 +164,43 @@ describe("recent", () => {
     expect(long).toBeLessThan(200_000);
   });
 });
+
+describe("a compacted session", () => {
+  it.each(Object.keys(backends))(
+    "costs the same to open, to show and to append to, of 6,000 entries or 12,000: %s",
+    async (name) => {
+      const { backend, taken } = await (backends[name] as () => Promise<Counted>)();
+      const store = sessionStore(backend);
+      const costs: number[] = [];
+      for (const length of [6_000, 12_000]) {
+        const session = await store.create({ cwd: "/work" });
+        const entries = await session.append(
+          Array.from({ length }, (_, at) => ({
+            type: "message" as const,
+            message: userMessage(`${String(at).padStart(6, "0")} ${"word ".repeat(70)}`),
+          })),
+        );
+        const firstKeptEntryId = entries.at(-20)?.id as string;
+        const tokensBefore = 100_000;
+        await session.append([
+          { type: "compaction", summary: "what was said", firstKeptEntryId, tokensBefore },
+        ]);
+        const { id, location } = session;
+        await session.close();
+        taken();
+        const name = location === undefined ? id : { id, location };
+        const again = await sessionStore(backend).open(name, { mode: "write" });
+        const { items } = await again.context();
+        await again.appendMessage(userMessage("and on"));
+        expect((await again.context()).items).toHaveLength(items.length + 1);
+        await again.close();
+        costs.push(taken());
+        expect(items).toHaveLength(21);
+      }
+      const [short, long] = costs as [number, number];
+      expect(long).toBeLessThan(short * 1.02);
+      // The end of the log, half a MiB, and its header.
+      expect(long).toBeLessThan(700_000);
+    },
+  );
+});

@@ -62,14 +62,16 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
     append(key, batch, cwd) {
       const { counts, from, lines } = batch;
       const terms = joinedTerms(batch.terms);
+      const isShown = batch.header !== undefined || batch.preview !== undefined || batch.info !== undefined;
+      const [line] = lines;
+      if (from > 0 && !isShown && lines.length === 1 && line !== undefined)
+        return write(texts.appendLine, key, terms, from, line.subarray(0, -1), ...counts);
       const values = [...lineValues(lines), ...counts];
       if (from === 0) {
         return write(texts.create, key, terms, cwdKey(batch.cwd ?? cwd), ...values, ...lineBatchShown(batch));
       }
-      if (batch.header !== undefined || batch.preview !== undefined || batch.info !== undefined) {
-        return write(texts.appendSummary, key, terms, from, ...values, ...lineBatchShown(batch));
-      }
-      return write(lines.length === 1 ? texts.appendLine : texts.append, key, terms, from, ...values);
+      if (isShown) return write(texts.appendSummary, key, terms, from, ...values, ...lineBatchShown(batch));
+      return write(texts.append, key, terms, from, ...values);
     },
 
     replace(key, batch) {

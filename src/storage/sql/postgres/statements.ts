@@ -125,14 +125,18 @@ export function statementsFor(schemaName: string, search = false) {
     /** partition, id, epoch, head, count, size, lengths, bytes, counts */
     append: change(10, counted),
 
-    /** As append, for one line: a tenth less work. The comparison gives a type to each value. */
-    appendLine: change(
-      10,
-      counted,
-      `insert into ${entry} (${lineColumns})
-      select $1, $2, $4::bigint, $8::bytea${ifSearch(`, ${termsIn("$11::text")}`)}
-      from moved where $7::text <> ''`,
-    ),
+    /** partition, id, epoch, head, line, counts: as append, for one line, with a tenth less work */
+    appendLine: `with moved as (
+        update ${session} set head = head + 1, modified_at = ${nextTime},
+          ${ifSearch("indexed = case when indexed = head then head + 1 else indexed end,")}
+          size = size + octet_length($5::bytea) + 1, entries = entries + $6::bigint, messages = messages + $7::bigint
+        where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint
+        returning head
+      ), added as (
+        insert into ${entry} (${lineColumns})
+        select $1, $2, $4::bigint, $5::bytea${ifSearch(`, ${termsIn("$8::text")}`)} from moved
+      )
+      select head::text from moved`,
 
     /** As append, then header, preview and info. The cache keeps the first of the former two. */
     appendSummary: change(
