@@ -89,6 +89,19 @@ describe("an append", () => {
     expect(driver.calls).toHaveLength(2);
   });
 
+  it("is made again, and leaves its handle usable, if a server over the network was not reached", async () => {
+    const session = await start(200);
+    const refused = () =>
+      new TypeError("fetch failed", { cause: Object.assign(new Error("no"), { code: "ECONNREFUSED" }) });
+    fail("before", 2, refused);
+    await session.appendMessage(say("next"));
+    fail("before", Number.POSITIVE_INFINITY, refused);
+    await expect(session.appendMessage(say("lost"))).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+    fail("before", 0, refused);
+    await session.appendMessage(say("last"));
+    expect(await textsOf(session.id)).toEqual(["start", "next", "last"]);
+  });
+
   it.each([
     ["SQLITE_FULL", { code: "SQLITE_FULL" }],
     ["SQLITE_READONLY", { code: "ERR_SQLITE_ERROR", errcode: 8 }],

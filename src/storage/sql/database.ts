@@ -100,3 +100,43 @@ export class Database {
     });
   }
 }
+
+/** Codes of systems and drivers from before a connection exists. */
+const unsentCodes = new Set(
+  "ENOTFOUND EAI_AGAIN EAI_FAIL EAI_NODATA ECONNREFUSED CONNECT_TIMEOUT UND_ERR_CONNECT_TIMEOUT".split(" "),
+);
+
+/** System calls before a connection exists: with them, a code such as ETIMEDOUT is not of a sent statement. */
+const connectCalls: ReadonlySet<unknown> = new Set(["connect", "getaddrinfo"]);
+
+/** Codes of a handshake that no attempt changes: a certificate, a server without TLS. */
+const finalCode =
+  /^(?:ERR_TLS_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HANDSHAKE_|ERR_SSL_(?:WRONG_VERSION|UNSUPPORTED_PROTOCOL))/;
+
+const maxDepth = 4;
+
+/** The members of errors of Node, and of drivers that have the cause in `sourceError`. */
+export interface NetworkError {
+  readonly code?: unknown;
+  readonly syscall?: unknown;
+  readonly errors?: unknown;
+  readonly cause?: unknown;
+  readonly sourceError?: unknown;
+}
+
+/**
+ * The failure of a connection that was not made, so that nothing was sent: `busy`, or `refused` if no attempt
+ * changes it. Undefined for any other failure.
+ */
+export function unsentFailure(error: unknown, depth = 0): "busy" | "refused" | undefined {
+  const { cause, code, errors, sourceError, syscall } = (error ?? {}) as NetworkError;
+  const name = typeof code === "string" ? code : "";
+  if (finalCode.test(name)) return "refused";
+  if (unsentCodes.has(name) || connectCalls.has(syscall)) return "busy";
+  if (depth >= maxDepth) return undefined;
+  // A name has several addresses, and each of them has its failure.
+  if (Array.isArray(errors) && errors.length > 0)
+    return errors.every((each) => unsentFailure(each, depth + 1) === "busy") ? "busy" : undefined;
+  const inner = sourceError ?? cause;
+  return inner === undefined ? undefined : unsentFailure(inner, depth + 1);
+}

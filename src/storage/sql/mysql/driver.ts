@@ -1,7 +1,7 @@
 /** Calls of a driver of MySQL: prepared statements, transactions on one connection, classes of failures. */
 
 import { describe } from "../../../core/arguments.js";
-import { Database } from "../database.js";
+import { Database, unsentFailure } from "../database.js";
 import type { SqlDriver, SqlErrors, SqlFailure, SqlRow, SqlStatement, SqlValue } from "../dialect.js";
 
 /** The members of a connection that are used, of mysql2/promise and of mariadb. */
@@ -102,13 +102,25 @@ function sentValue(value: SqlValue): SqlValue {
   return node.Buffer?.from(value.buffer, value.byteOffset, value.byteLength) ?? value;
 }
 
-/** Codes after which nothing was done, and another attempt may succeed: no connection, locks, a read-only server. */
+/**
+ * Codes after which nothing was done, and another attempt may succeed: no connection, locks, a server or a
+ * transaction that is read-only after a failover.
+ */
 const busyCodes = new Set(
   (
-    "ECONNREFUSED ENOTFOUND EAI_AGAIN ER_CON_COUNT_ERROR ER_TOO_MANY_USER_CONNECTIONS ER_LOCK_DEADLOCK " +
-    "ER_LOCK_WAIT_TIMEOUT ER_CHECKREAD ER_OPTION_PREVENTS_STATEMENT ER_READ_ONLY_MODE ER_GET_CONNECTION_TIMEOUT"
+    "ER_CON_COUNT_ERROR ER_TOO_MANY_USER_CONNECTIONS ER_LOCK_DEADLOCK ER_LOCK_WAIT_TIMEOUT ER_CHECKREAD " +
+    "ER_OPTION_PREVENTS_STATEMENT ER_READ_ONLY_MODE ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION " +
+    "ER_GET_CONNECTION_TIMEOUT ER_CONNECTION_TIMEOUT ER_CMD_CONNECTION_CLOSED"
   ).split(" "),
 );
+
+/** Messages of mysql2, which have no code: a pool without a free connection, a connection that was closed before. */
+const busyMessage =
+  /^(?:Queue limit reached|No connections available|Can't add new command when connection is)/;
+
+/** Failures before a statement is sent that no attempt changes: a closed pool, a server without TLS. */
+const finalCodes = new Set(["ER_POOL_ALREADY_CLOSED", "ER_SERVER_SSL_DISABLED"]);
+const closedPool = "Pool is closed.";
 
 /** Codes with which the server ends a connection, maybe in a commit. */
 const endedCodes = new Set(
@@ -123,19 +135,21 @@ const tooLarge = "ER_NET_PACKET_TOO_LARGE";
 
 interface DriverError {
   readonly code?: unknown;
-  readonly syscall?: unknown;
   readonly sqlState?: unknown;
   readonly message?: unknown;
 }
 
 function readFailure(error: unknown): SqlFailure {
-  const { code, syscall, sqlState, message } = (error ?? {}) as DriverError;
+  const { code, sqlState, message } = (error ?? {}) as DriverError;
   const name = typeof code === "string" ? code : "";
-  if (busyCodes.has(name) || syscall === "connect") return "busy";
+  const unsent = unsentFailure(error);
+  if (unsent !== undefined) return unsent;
+  if (busyCodes.has(name) || busyMessage.test(String(message))) return "busy";
+  if (finalCodes.has(name) || message === closedPool) return "refused";
   // Class 08: mariadb names the end of a connection as the server names a refusal.
   const isEnded = typeof sqlState === "string" && sqlState.startsWith("08") && name !== tooLarge;
   if (isEnded || endedCodes.has(name)) return "lost";
-  if (message === "Pool is closed." || error instanceof TypeError) return "refused";
+  if (error instanceof TypeError) return "refused";
   return name.startsWith("ER_") && typeof sqlState === "string" ? "refused" : "lost";
 }
 

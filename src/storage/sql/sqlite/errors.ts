@@ -1,5 +1,6 @@
 /** Failures of SQLite and its drivers. */
 
+import { unsentFailure } from "../database.js";
 import type { SqlErrors, SqlFailure } from "../dialect.js";
 
 /** Primary result codes, https://www.sqlite.org/rescode.html (read 2026-11-23). */
@@ -43,7 +44,9 @@ function readFailure(error: unknown, isAsync: boolean): SqlFailure {
   if (/^SQLITE_(?:BUSY|LOCKED)/.test(code)) return "busy";
   // A commit that could not be written or synced may be found by the recovery after a crash.
   if (code.startsWith("SQLITE_IOERR")) return "unsure";
-  return code.startsWith("SQLITE_") || !isAsync ? "refused" : "lost";
+  if (code.startsWith("SQLITE_") || !isAsync) return "refused";
+  // Of a server over the network.
+  return unsentFailure(error) ?? "lost";
 }
 
 function errorMessage(error: unknown): string {
