@@ -263,3 +263,99 @@ describe("a session that is not read whole", () => {
     }
   });
 });
+
+describe("a later scan", () => {
+  /** Adds a line in a way that leaves the time of the session, which no store does. */
+  async function addUnseen(id: string, ref: BlobRef): Promise<void> {
+    const line = new TextEncoder().encode(entry("e0000009", `"${ref}"`));
+    await server.query(`insert into ${schema}.entry values ('', $1, 1, $2)`, [id, line]);
+    await server.query(`update ${schema}.session set head = 2, size = size + $2 where id = $1`, [
+      id,
+      line.length + 1,
+    ]);
+  }
+  const age = (table: string, column: string, interval: string) =>
+    server.query(`update ${schema}.${table} set ${column} = ${column} - $1::text::interval`, [interval]);
+
+  test("looks at sessions of a day before the last scan, and at all of them after a week", async () => {
+    await emptyStore(schema);
+    await put("old", [header("old")]);
+    expect(await refsOf()).toEqual([]);
+    await addUnseen("old", refOf("1"));
+    // Within the overlap: a change may have waited for its commit.
+    await age("session", "modified_at", "23 hours");
+    expect(await refsOf()).toEqual([refOf("1")]);
+
+    await put("older", [header("older")]);
+    await refsOf();
+    await age("session", "modified_at", "3 days");
+    await addUnseen("older", refOf("2"));
+    expect(await refsOf()).toEqual([refOf("1")]);
+    await age("blob_scan_time", "whole_at", "6 days");
+    expect(await refsOf()).toEqual([refOf("1")]);
+    await age("blob_scan_time", "whole_at", "2 days");
+    expect(await refsOf()).toEqual([refOf("1"), refOf("2")]);
+  });
+
+  test.each(["scanned_at", "whole_at"])(
+    "looks at all of them if %s is not over: a clock was set back",
+    async (column) => {
+      await emptyStore(schema);
+      await put("old", [header("old")]);
+      await refsOf();
+      await age("session", "modified_at", "3 days");
+      await addUnseen("old", refOf("1"));
+      expect(await refsOf()).toEqual([]);
+      await age("blob_scan_time", column, "-1 hour");
+      expect(await refsOf()).toEqual([refOf("1")]);
+    },
+  );
+
+  test("names an incomplete session again, however old it is, and reads it when it is whole", async () => {
+    await emptyStore(schema);
+    await put("damaged", [header("damaged"), "{"]);
+    await age("session", "modified_at", "30 days");
+    for (let round = 0; round < 2; round++)
+      expect(await marksOf()).toMatchObject([{ root: "damaged", complete: false }, {}]);
+    const line = new TextEncoder().encode(entry("e0000001", `"${refOf("1")}"`));
+    await server.query(`update ${schema}.entry set line = $1 where seq = 1`, [line]);
+    expect(await refsOf()).toEqual([refOf("1")]);
+  });
+
+  test("costs what changed: an index gives the sessions to look at", async () => {
+    await emptyStore(schema);
+    await server.query(
+      `insert into ${schema}.session (partition, id, epoch, cwd, head, size, modified_at, created_at, header)
+      select '', 'n' || n, gen_random_uuid(), '/', 0, 0, now() - interval '3 days', now(), ''::bytea
+      from generate_series(1, 5000) n`,
+    );
+    await server.query(`insert into ${schema}.blob_scan select '', id, 0 from ${schema}.session`);
+    await refsOf();
+    await put("new", [header("new")]);
+    await server.query(`analyze ${schema}.session`);
+    await server.query(`analyze ${schema}.blob_scan`);
+    const asked: { text: string; values: unknown[] }[] = [];
+    const db = {
+      query(text: string, values: unknown[] = []) {
+        asked.push({ text, values });
+        return server.query(text, values);
+      },
+    };
+    await refsOf({ db } as Partial<PostgresMarksOptions>);
+    const looks = asked.filter(
+      ({ text }) => text.includes(`${schema}"`) && text.includes("left join") && text.includes("limit"),
+    );
+    expect(looks.length).toBeGreaterThan(1);
+    for (const { text, values } of looks) {
+      const { rows } = await server.query<{ "QUERY PLAN": string }>(
+        `explain (analyze, costs off) ${text}`,
+        values,
+      );
+      const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+      expect(plan).toContain("session_minute");
+      expect(
+        Math.max(...Array.from(plan.matchAll(/rows=(\d+)/g), ([, count]) => Number(count))),
+      ).toBeLessThan(10);
+    }
+  });
+});

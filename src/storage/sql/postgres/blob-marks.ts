@@ -43,7 +43,8 @@ export async function* postgresBlobMarks(
   const { partition = "", signal } = options;
   const scan = new Scan(options, partition);
   const root = partition === "" ? "the unnamed partition" : `partition ${partition}`;
-  yield* scan.newLines(signal, false);
+  const { now, since } = await scan.begin();
+  yield* scan.newLines(signal, false, since);
   for await (const refs of scan.refs()) {
     signal?.throwIfAborted();
     yield { root, refs, complete: true };
@@ -51,11 +52,12 @@ export async function* postgresBlobMarks(
   // A fork that was made meanwhile may name blobs of a session that is deleted by now.
   for (let found = true; found; ) {
     found = false;
-    for await (const mark of scan.newLines(signal, true)) {
+    for await (const mark of scan.newLines(signal, true, now)) {
       found ||= mark.complete;
       yield mark;
     }
   }
+  await scan.end(now, since === undefined);
 }
 
 /** A session with lines that were not read yet. */
@@ -71,6 +73,15 @@ interface Unread {
   /** The header, if the unread lines do not have it. */
   readonly header: Uint8Array | undefined;
 }
+
+/**
+ * Sessions are looked at that changed since the scan before: 1 of 100,000 sessions takes 2 ms in place of 270. A change
+ * has its time before it is committed, so the look begins this much earlier; one in a transaction of a longer time, or
+ * with another clock, is found by the scan of all sessions that is due again after the second time. Until then the
+ * lease and the trash keep its blobs.
+ */
+const overlap = "1 day";
+const wholeEvery = "7 days";
 
 const pageSessions = 500;
 const pageBytes = 1024 * 1024;
@@ -91,13 +102,30 @@ class Scan {
     this.#sql = schemaStatements(schemaArgument(options.schema));
   }
 
+  /** The time of the server in seconds, and that since which sessions have to be looked at; undefined for all of them. */
+  async begin(): Promise<{ readonly now: string; readonly since: string | undefined }> {
+    const [row] = await this.#query(this.#sql.begin, []);
+    return { now: row?.now, since: row?.since ?? undefined };
+  }
+
+  /** Notes that all references are known, if they are. */
+  async end(now: string, isWhole: boolean): Promise<void> {
+    // An incomplete session is looked at again, however old it is.
+    if (this.#incomplete.size === 0) await this.#query(this.#sql.end, [now, isWhole ? "whole" : "part"]);
+  }
+
   /**
    * Reads all new lines, and keeps their references. Yields a mark for each session that is incomplete, once,
    * and with `all` for each session that was read. A session that is deleted meanwhile has none.
    */
-  async *newLines(signal: AbortSignal | undefined, all: boolean): AsyncGenerator<BlobMark, void> {
+  async *newLines(
+    signal: AbortSignal | undefined,
+    all: boolean,
+    since: string | undefined,
+  ): AsyncGenerator<BlobMark, void> {
+    const [sql, values] = since === undefined ? [this.#sql.unread, []] : [this.#sql.changed, [since]];
     for (let last = ""; ; ) {
-      const unread = (await this.#query(this.#sql.unread, [last, pageSessions])).map(rowUnread);
+      const unread = (await this.#query(sql, [last, pageSessions, ...values])).map(rowUnread);
       let isStale = false;
       for (const group of groups(unread)) {
         signal?.throwIfAborted();
@@ -205,12 +233,32 @@ class Scan {
 
 function schemaStatements(schemaName: string) {
   const schema = identifier(schemaName);
-  return {
-    /** partition, the id before, the number at most */
-    unread: `select s.id, s.epoch::text, s.base::text, s.head::text, s.size::text, s.header, r.head::text as read
+  const unread = (condition: string): string => `
+      select s.id, s.epoch::text, s.base::text, s.head::text, s.size::text, s.header, r.head::text as read
       from ${schema}.session s left join ${schema}.blob_scan r using (partition, id)
-      where s.partition = $1 and s.id > $2 and (r.head is null or r.head < s.head)
-      order by s.id limit $3::integer`,
+      where s.partition = $1 and s.id > $2 and (r.head is null or r.head < s.head) ${condition}
+      order by s.id limit $3::integer`;
+  return {
+    /** partition: no time since which to look after a clock that was set back, or if all sessions are due */
+    begin: `select extract(epoch from clock_timestamp())::text as now, (
+        select extract(epoch from scanned_at) from ${schema}.blob_scan_time where partition = $1
+          and scanned_at <= clock_timestamp() and whole_at <= clock_timestamp()
+          and whole_at > clock_timestamp() - interval '${wholeEvery}'
+      )::text as since`,
+
+    /** partition, the time of the begin, "whole" if all sessions were looked at */
+    end: `insert into ${schema}.blob_scan_time as old (partition, scanned_at, whole_at)
+      values ($1, to_timestamp($2::text::float8), to_timestamp($2::text::float8))
+      on conflict (partition) do update set scanned_at = excluded.scanned_at,
+        whole_at = case when $3::text = 'whole' then excluded.whole_at else old.whole_at end`,
+
+    /** partition, the id before, the number at most */
+    unread: unread(""),
+
+    /** The same, then a time: an index has the minutes of changes. */
+    changed: unread(
+      `and s.modified_minute >= date_trunc('minute', (to_timestamp($4::text::float8) - interval '${overlap}') at time zone 'UTC')`,
+    ),
 
     /**
      * partition, ids, epochs, first sequence numbers, ends: the lines of each session that is still there,

@@ -125,6 +125,13 @@ const migrations: readonly ((schema: string) => string)[] = [
     drop index if exists ${schema}.session_modified, ${schema}.session_cwd;
     create index session_minute on ${schema}.session (partition, modified_minute);
     create index session_cwd_minute on ${schema}.session (partition, cwd, modified_minute);`,
+  (schema) => `
+    -- When all references of a partition were read last, and when from all of its sessions.
+    create table ${schema}.blob_scan_time (
+      partition text collate "C" primary key,
+      scanned_at timestamptz not null,
+      whole_at timestamptz not null
+    );`,
 ];
 
 /** The version of the tables that this library makes. */
