@@ -18,6 +18,11 @@ export function branchSummaryText({ summary }: BranchSummaryMessage): string {
   return `A line of work that was tried and left, as a summary of it:\n\n<branch_summary>\n${withoutInvitation(summary)}\n</branch_summary>`;
 }
 
+/** Instructions of mid-conversation, for a target without a role for them. */
+export function laterInstructionsText(text: string): string {
+  return `The instructions were changed or extended at this point:\n\n<instructions>\n${text}\n</instructions>`;
+}
+
 /** A command that the user ran, with its output. */
 export function bashText(message: BashExecutionMessage): string {
   const { command, output, exitCode, cancelled, truncated } = message;

@@ -39,8 +39,9 @@ import { requestUsage } from "./usage.js";
  * The same context gives the same bytes. A longer context keeps the bytes of its prefix, except if the replay
  * of an attachment ended, a limit removed an item, a pending call got its result, an upload replaced bytes or
  * expired, a cache marker moved, a system message changed the instructions, the earlier context was empty, the
- * model declined a turn, or a turn ended whose reasoning or open provider call the target accepts only within
- * that turn.
+ * model declined a turn, or a turn ended whose open provider call the target accepts only within that turn. If
+ * reasoning counts only after the same bytes, instructions and attachments stay as they were first sent, and
+ * reasoning that does not count is left out: `prefix` tells.
  * @throws SessileError PROJECTION_LOSSY if `onLoss` is "throw"; errors of the blob store, the boundary, the
  *   replay policy or the reference cache, and the signal's reason; TypeError for an invalid context or
  *   target, RangeError for an invalid rule of ids or an unknown transport

@@ -24,6 +24,8 @@ export interface TextPart {
   readonly replaces?: "opaque";
   /** The link that the text describes, for targets that can represent links. */
   readonly link?: LinkResource;
+  /** The instructions that the text tells of, given in mid-conversation, for targets that have a role for them. */
+  readonly instructions?: string;
   readonly origin: Origin;
 }
 

@@ -1,13 +1,25 @@
 /** Selects the messages of a context that a target gets, and its system text. */
 
-import type { AssistantMessage, Context, ContextMessage, ToolResultMessage } from "../content/index.js";
+import type {
+  AssistantMessage,
+  Context,
+  ContextMessage,
+  SystemMessage,
+  ToolResultMessage,
+} from "../content/index.js";
 import { isProviderSummary } from "../content/internal.js";
 import { unreachable } from "../core/arguments.js";
 import { assistantParts, replyFields, type SelectOptions } from "./assistant-turn.js";
 import { BlockReader } from "./block-reader.js";
 import type { LossList } from "./losses.js";
 import { isOwn } from "./model-ref.js";
-import { bashText, branchSummaryText, namePrefix, summaryText } from "./placeholders.js";
+import {
+  bashText,
+  branchSummaryText,
+  laterInstructionsText,
+  namePrefix,
+  summaryText,
+} from "./placeholders.js";
 import type { MediaPart, Origin, PendingMessage, PendingUserPart, Turn } from "./request.js";
 import type { ModelRef } from "./target.js";
 
@@ -26,7 +38,17 @@ export function selectMessages(items: Context["items"], options: SelectOptions):
   const reader = new BlockReader(options);
   const messages: PendingMessage[] = [];
   const refused = refusedItems(items, options.model);
+  const { rules } = options;
+  // Instructions that came later stay at their place, if a change before reasoning would make it invalid.
+  const start =
+    rules.bindsReasoning === true ? items.findIndex(({ message }) => message.role !== "system") : -1;
+  const isLater = (item: number) => start >= 0 && item > start;
   items.forEach(({ entryId, message }, item) => {
+    if (message.role === "system" && isLater(item)) {
+      const parts = laterInstructions(message, { entryId, item }, reader);
+      if (parts.length > 0) messages.push({ role: "user", item, parts });
+      return;
+    }
     const reason = refused.get(item);
     if (reason !== undefined) {
       options.losses.add({ entryId, item }, { code: "refused", by: "policy", reason });
@@ -35,7 +57,8 @@ export function selectMessages(items: Context["items"], options: SelectOptions):
     const draft = messageDraft(message, { entryId, item }, reader, options);
     if (draft !== undefined) messages.push(draft);
   });
-  return { system: systemParts(items, reader), messages: fromOwnSummary(items, messages, options.losses) };
+  const system = systemParts(start < 0 ? items : items.slice(0, start), reader);
+  return { system, messages: fromOwnSummary(items, messages, options.losses) };
 }
 
 /**
@@ -203,6 +226,28 @@ export function systemParts(items: Context["items"], reader: BlockReader): reado
     }
   });
   return parts.flat();
+}
+
+/** Instructions of mid-conversation: their text, and what becomes of each section that they name. */
+function laterInstructions(
+  { content, sections = {} }: SystemMessage,
+  origin: Origin,
+  reader: BlockReader,
+): readonly PendingUserPart[] {
+  const named = Object.entries(sections).map(([name, text]) =>
+    text === null
+      ? `The section "${name}" of the instructions no longer applies.`
+      : `The section "${name}" of the instructions is now:\n\n${text}`,
+  );
+  const parts = [
+    ...reader.userParts(content, origin, "textOnly"),
+    ...named.flatMap((text) => reader.text(text, origin)),
+  ];
+  return parts.map((part) =>
+    part.type === "text"
+      ? { ...part, text: laterInstructionsText(part.text), instructions: part.text }
+      : part,
+  );
 }
 
 /** The bytes that a turn shows, those of its results first. */

@@ -100,7 +100,9 @@ export interface TargetRules {
   readonly takesReasoning?: boolean | "current";
   /**
    * Whether reasoning counts only after the same bytes as when it was made. A request then has that of the
-   * replies whose request it repeats, as `AssistantMessage.prefix` records it, and of no others. @default false
+   * replies whose request it repeats, as `AssistantMessage.prefix` records it, and of no others. Attachments
+   * stay as they were first sent, and instructions that a session gives later stand where it gave them, since
+   * each change would make reasoning invalid. @default false
    */
   readonly bindsReasoning?: boolean;
   /**

@@ -169,8 +169,9 @@ describe("the next request", () => {
     [
       "instructions",
       [
-        async (session) => {
-          await session.appendMessage({ role: "system", content: "be long", timestamp: 1 });
+        async (session, [first = ""]) => {
+          const message = { role: "system", content: "be long", timestamp: 1 } as const;
+          await session.append([{ type: "message_update", targetId: first, message }]);
           return undefined;
         },
         { replay: replayAlways },
@@ -222,6 +223,26 @@ describe("the next request", () => {
     expect(found.cacheTokens > 0).toBe(name !== "removal");
     expect(found.since === undefined).toBe(sent.length === 0);
     expect(JSON.parse(JSON.stringify(found))).toEqual(found);
+  });
+
+  test("has instructions of mid-conversation at their place, in the role that the provider has for them", async () => {
+    const session = await opened(system("be brief"), userMessage("a"));
+    await step(session, "one");
+    await session.appendMessage({ ...system("be long"), sections: { tone: "kind", old: null } } as never);
+    await session.appendMessage(userMessage("b"));
+    const { value, losses } = await project(await session.context(), target);
+    expect(value.system).toEqual([{ type: "text", text: "be brief" }]);
+    expect(value.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "system"]);
+    const texts = ["be long", 'The section "tone" of the instructions is now:\n\nkind'];
+    expect(value.messages[3]?.content).toMatchObject([
+      ...texts.map((text) => ({ type: "text", text })),
+      { text: 'The section "old" of the instructions no longer applies.' },
+    ]);
+    expect(losses).toEqual([]);
+    expect(await step(session, "two")).toMatchObject({ state: "unchanged", sent: ["one"] });
+    const { value: gpt } = await project(await session.context(), openaiResponses({ model: "gpt-6.2-sol" }));
+    const roles = gpt.input.map((item) => ("role" in item ? item.role : item.type));
+    expect(roles).toEqual(["developer", "user", "assistant", "developer", "user", "assistant"]);
   });
 
   test("has no reasoning of a reply whose own content changed", async () => {

@@ -30,6 +30,7 @@ import type {
   AnthropicCallBlock,
   AnthropicRequest,
   AnthropicResultBlock,
+  AnthropicTurn,
   AnthropicUserBlock,
 } from "./types.js";
 
@@ -48,10 +49,8 @@ export function renderAnthropic(
 ): AnthropicRequest {
   const drops = findDrops(turns, tools);
   const writer = new Writer(drops, options, tools);
-  const messages = turns.map((turn) =>
-    turn.role === "user"
-      ? { role: turn.role, content: writer.user(turn) }
-      : { role: turn.role, content: writer.assistant(turn) },
+  const messages = turns.flatMap((turn) =>
+    turn.role === "user" ? writer.userSide(turn) : [{ role: turn.role, content: writer.assistant(turn) }],
   );
   const container = drops.hasOpenServerCalls ? turnContainer(turns) : undefined;
   const continued = container === undefined ? {} : { container };
@@ -98,7 +97,28 @@ class Writer {
     return this.#tools.trace(block, part);
   }
 
-  user({ results, parts }: UserTurn): AnthropicUserBlock[] {
+  /**
+   * The user's turn, and behind it the instructions that were given in it: such a message follows the user and
+   * precedes the model.
+   *
+   * @see https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages (stored copy,
+   *   2026-11-21)
+   */
+  userSide({ results, parts }: UserTurn): AnthropicTurn[] {
+    const own = parts.filter((part) => !isInstructions(part));
+    const given = parts.filter(isInstructions);
+    if (given.length === 0 || own.length + results.length === 0)
+      return [{ role: "user", content: this.#user({ role: "user", results, parts }) }];
+    const content = given.map((part) =>
+      this.placed<ClaudeTextBlock>({ type: "text", text: part.instructions }, part),
+    );
+    return [
+      { role: "user", content: this.#user({ role: "user", results, parts: own }) },
+      { role: "system", content },
+    ];
+  }
+
+  #user({ results, parts }: UserTurn): AnthropicUserBlock[] {
     const moved: ClaudeShownBlock[] = [];
     return [
       ...results.map((result) => this.#result(result, moved)),
@@ -172,6 +192,10 @@ class Writer {
     );
     return { type: "text", text };
   }
+}
+
+function isInstructions(part: UserPart): part is TextPart & { readonly instructions: string } {
+  return part.type === "text" && part.instructions !== undefined;
 }
 
 /**

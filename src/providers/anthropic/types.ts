@@ -66,7 +66,9 @@ export type AnthropicAssistantBlock =
 /** One turn of {@link AnthropicRequest}. */
 export type AnthropicTurn =
   | { role: "user"; content: AnthropicUserBlock[] }
-  | { role: "assistant"; content: AnthropicAssistantBlock[] };
+  | { role: "assistant"; content: AnthropicAssistantBlock[] }
+  /** Instructions of mid-conversation, for models that bind their reasoning to what precedes it. */
+  | { role: "system"; content: ClaudeTextBlock[] };
 
 /**
  * The part of a Messages request that a session fills. Spread it beside `model`, `max_tokens` and `tools`.

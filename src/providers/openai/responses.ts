@@ -116,7 +116,10 @@ class ResponsesWriter {
         }
       } else {
         for (const result of turn.results) input.push(this.#result(result));
-        for (const parts of messagesIn(turn.parts)) input.push(this.#message("user", parts));
+        for (const parts of messagesIn(turn.parts)) {
+          const isGiven = parts.every((part) => part.type === "text" && part.instructions !== undefined);
+          input.push(this.#message(isGiven ? role : "user", parts));
+        }
       }
     }
     return { input };
@@ -170,10 +173,10 @@ class ResponsesWriter {
   /** A part as its block, and a long text as several. */
   #blocks(part: UserPart, ...around: readonly Part[]): OpenaiInputPart[] {
     const end = breakpointAfter(this.#tools, part, ...around);
-    if (part.type !== "text" || part.text.length <= this.#maxText) {
+    if (part.type !== "text" || Math.max(part.text.length, part.instructions?.length ?? 0) <= this.#maxText) {
       return [this.#tools.trace({ ...this.#content(part), ...end }, part)];
     }
-    const texts = cutText(part.text, this.#maxText);
+    const texts = cutText(part.instructions ?? part.text, this.#maxText);
     return texts.map((text, at) =>
       this.#tools.trace(
         { type: "input_text", text, ...(at === texts.length - 1 ? end : {}) } as OpenaiInputPart,
@@ -186,7 +189,7 @@ class ResponsesWriter {
     const { detail = "auto" } = this.#options;
     switch (part.type) {
       case "text":
-        return { type: "input_text", text: part.text };
+        return { type: "input_text", text: part.instructions ?? part.text };
       case "media":
         return part.kind === "image"
           ? { type: "input_image", detail, image_url: part.dataUrl }

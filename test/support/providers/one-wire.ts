@@ -79,7 +79,10 @@ export const growingStep: fc.Arbitrary<WireStep> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("compact" as const), strategy: fc.nat({ max: 3 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("fork" as const), pick: fc.constant(30) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("crash" as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constantFrom("crash" as const, "instructions" as const) }),
+  },
 );
 
 /** Steps that change what was sent, too. */
@@ -95,7 +98,7 @@ export const anyStep: fc.Arbitrary<WireStep> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("replay" as const), policy: fc.nat({ max: 3 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("tools" as const), count: fc.nat({ max: 2 }) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("prune" as const, "instructions" as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("prune" as const) }) },
   {
     weight: 1,
     arbitrary: fc.record({
