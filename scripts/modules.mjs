@@ -103,7 +103,7 @@ export const modules = [
       subpath(
         "gemini",
         6,
-        "19 kB",
+        "20 kB",
         "Gemini API and Interactions, replies, streams",
         "providers/gemini/index",
       ),

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { GoogleGenAI } from "@google/genai";
 import fc from "fast-check";
-import { contextFrom, project, type ReplyDelta, userMessage } from "sessile";
+import { assistantMessage, contextFrom, project, type ReplyDelta, userMessage } from "sessile";
 import {
   type GeminiInteraction,
   type GeminiInteractionEvent,
@@ -274,6 +274,22 @@ describe("geminiInteractionStream", () => {
       });
       expect(stream.error).toMatchObject({ code: "REPLY_FAILED" });
     }
+  });
+
+  it("fails with a refusal that leads to the entry at fault", async () => {
+    const thinking = { type: "thinking", thinking: "Hm.", thinkingSignature: "YQ==" } as const;
+    const maker = { provider: "google", model, api: "google-interactions" };
+    const said = assistantMessage(maker, thinking, "Yes.");
+    const request = await project(
+      contextFrom([userMessage("x"), said, userMessage("y")]),
+      geminiInteractions({ model }),
+    );
+    const stream = streamOf({
+      event_type: "error",
+      error: { code: "invalid_request", message: "Thought signature is not valid." },
+    });
+    await stream.message();
+    expect(request.explain(stream.error)).toMatchObject({ code: "excluded", entryId: "m1", block: 0 });
   });
 
   it("ignores events and members of any shape", async () => {
