@@ -60,23 +60,23 @@ export const modules = [
     subpath(
       "postgres",
       6,
-      "112.5 kB",
+      "114.5 kB",
       "sessions and blobs in PostgreSQL or PGlite",
       "storage/sql/postgres/index",
     ),
-    subpath("mysql", 3, "107.5 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
+    subpath("mysql", 3, "108.5 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
     subpath(
       "sqlite",
       6,
-      "108.5 kB",
+      "109.5 kB",
       "sessions and blobs in any SQLite, Durable Objects too",
       "storage/sql/sqlite/index",
     ),
   ]),
   module("storage/objects", 6, "blobs as objects", "signing", [
-    subpath("s3", 2, "23.5 kB", "blobs on S3 and its like", "storage/objects/s3/index"),
-    subpath("r2", 1, "13 kB", "blobs in an R2 bucket", "storage/objects/r2/index"),
-    subpath("azure", 1, "12.5 kB", "blobs in Azure Blob Storage", "storage/objects/azure/index"),
+    subpath("s3", 2, "20.5 kB", "blobs on S3 and its like", "storage/objects/s3/index"),
+    subpath("r2", 1, "10.5 kB", "blobs in an R2 bucket", "storage/objects/r2/index"),
+    subpath("azure", 1, "10.5 kB", "blobs in Azure Blob Storage", "storage/objects/azure/index"),
   ]),
   module(
     "attachments",
@@ -147,7 +147,7 @@ export const modules = [
     ],
   ),
   module("agents", 7, "other agents' sessions; redaction", "their homes; each other's formats", [
-    subpath("interop", 7, "108 kB", "other agents' sessions, in and out; ATIF; redaction", "agents/index"),
+    subpath("interop", 7, "107 kB", "other agents' sessions, in and out; ATIF; redaction", "agents/index"),
     subpath("claude-code", 1, "33 kB", "Claude Code's", "agents/claude-code/index"),
     subpath("codex", 2, "40.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
     subpath("gemini-cli", 1, "26.5 kB", "Gemini CLI's", "agents/gemini-cli/index"),
