@@ -59,13 +59,21 @@ describe.each(engines)("an index of words in $name", ({ start, lostConnection, f
     const backend = tables.direct({ search: true });
     await backend.migrate();
     const open = backend.open.bind(backend);
+    const search = backend.search?.bind(backend);
     let opens = 0;
     backend.open = (id, options) => {
       opens++;
       return open(id, options);
     };
+    backend.search = async function* (query) {
+      for await (const each of search?.(query) ?? []) {
+        if (each.log !== undefined) opens++;
+        yield each;
+      }
+    };
     await write(storeOf(tables.direct()), "b", ["an apple"]);
     expect(await candidates(backend, "apple")).toEqual({ b: 2, a: 1 });
+    opens = 0;
     expect([await find(storeOf(backend), "apple"), opens]).toEqual([["an apple", "an apple"], 2]);
     expect([await find(storeOf(backend), "apple", { cwd: "/other" }), opens]).toEqual([[], 2]);
   });

@@ -73,7 +73,7 @@ function callOf(texts: readonly string[]): Call {
   return {
     texts,
     isWrite: texts.some((text) => postgres.writesLines(text) || text.startsWith("insert into sessile_entry")),
-    isSearch: texts.some((text) => /@@ |\bmatch \?/.test(text)),
+    isSearch: texts.some((text) => /like any|@@ |\bmatch \?/.test(text)),
     isDelete: texts.some((text) => /^delete|\bdelete from \S*session\b/.test(text)),
   };
 }
@@ -136,7 +136,7 @@ const postgresEngine: Engine = {
   full: () => postgres.serverError("53100"),
   async start({ search = false } = {}) {
     const server = await tablesOnce();
-    await server.query(`truncate ${schema}.session, ${schema}.entry cascade`);
+    await server.query(`truncate ${schema}.session, ${schema}.entry, ${schema}.words cascade`);
     const faults = new FaultyCalls();
     const db = {
       query: (text: string, values?: unknown[]) =>
@@ -159,7 +159,7 @@ const postgresEngine: Engine = {
       direct: (options) => backendOn(server, options),
       rows,
       async *contents() {
-        for (const table of ["session", "entry", "blob_ref"]) {
+        for (const table of ["session", "entry", "words", "blob_ref"]) {
           const { rows: found } = await server.query<{ row: string }>(
             `select t::text as row from ${schema}.${table} t`,
           );

@@ -27,11 +27,13 @@ describe("a role with a policy of its partition", () => {
       "drop role if exists tenant_a",
       "create role tenant_a",
       `grant usage on schema ${schema} to tenant_a`,
-      `grant select, insert, update, delete on ${schema}.session, ${schema}.entry to tenant_a`,
+      `grant select, insert, update, delete on ${schema}.session, ${schema}.entry, ${schema}.words to tenant_a`,
       `alter table ${schema}.session enable row level security`,
       `alter table ${schema}.entry enable row level security`,
+      `alter table ${schema}.words enable row level security`,
       `create policy tenant on ${schema}.session using (partition = current_user)`,
       `create policy tenant on ${schema}.entry using (partition = current_user)`,
+      `create policy tenant on ${schema}.words using (partition = current_user)`,
     ])
       await server.query(statement);
     await server.query("set role tenant_a");

@@ -35,13 +35,13 @@ it("lines that were written without an index are found, and indexed by migrate",
   await write(indexed, "new", ["a new reef"]);
   const behind = async () =>
     (
-      await server.query<{ id: string }>(`select id from ${schema}.session where indexed < head order by id`)
+      await server.query<{ id: string }>(`select id from ${schema}.session where unindexed order by id`)
     ).rows.map(({ id }) => id);
   expect(await behind()).toEqual(["old", "theirs"]);
   await indexed.migrate();
   expect(await behind()).toEqual([]);
   const { rows } = await server.query(
-    `select terms from ${schema}.entry where terms is not null order by seq, id`,
+    `select line from ${schema}.words w, unnest(string_to_array(w.terms, E'\\n')) as line where line <> ''`,
   );
   expect(rows.length).toBe(4);
   expect(await find(indexed, "reef")).toEqual(["a new reef", "an old reef"]);
@@ -71,12 +71,15 @@ it("only sessions with candidates are opened, and pages reach all of them", asyn
   await write(store, "rare", ["a rare shell"]);
   db.queries.length = 0;
   expect(await find(store, "shell")).toEqual(["a rare shell"]);
-  expect(db.queries.filter((text) => text.includes("preview is not null as previewed"))).toHaveLength(1);
+  // The page of sessions, and one session's lines.
+  expect(db.queries).toHaveLength(2);
   await server.query(`insert into ${schema}.session select partition, 's' || n, gen_random_uuid(), base, head, size,
-    modified_at - n / 3 * interval '1 ms', created_at, cwd, entries, messages, preview_at, info_at, header, preview, info, indexed
+    modified_at - n / 3 * interval '1 ms', created_at, cwd, entries, messages, preview_at, info_at, header, preview, info, null, words_at
     from ${schema}.session, generate_series(1, 999) n where id = 's0'`);
-  await server.query(`insert into ${schema}.entry select partition, 's' || n, seq, line, terms
+  await server.query(`insert into ${schema}.entry select partition, 's' || n, seq, line
     from ${schema}.entry, generate_series(1, 999) n where id = 's0'`);
+  await server.query(`insert into ${schema}.words select partition, 's' || n, seq, key, terms
+    from ${schema}.words, generate_series(1, 999) n where id = 's0'`);
   const found: { readonly id: string; readonly modifiedAt: number; readonly at: readonly number[] }[] = [];
   const query = { partition: "", anyOf: [["common", "re"], ["shoal"]] };
   for await (const { at = [], ...each } of store.backend.search?.(query) ?? []) found.push({ ...each, at });
@@ -96,8 +99,8 @@ it("a deleted session leaves no terms, and a copy has those of its lines", async
   const termsOf = async (id: string) =>
     (
       await server.query<{ terms: string }>(
-        `select array_to_string(tsvector_to_array(terms), ' ') as terms from ${schema}.entry
-        where id = $1 and terms is not null order by seq`,
+        `select key || line as terms from ${schema}.words w, unnest(string_to_array(w.terms, E'\\n')) as line
+        where id = $1 and line <> '' order by seq`,
         [id],
       )
     ).rows.map(({ terms }) => terms);

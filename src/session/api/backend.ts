@@ -248,6 +248,8 @@ export interface SearchCandidates extends Pick<StoredSession, "id" | "modifiedAt
    * meanwhile, its lines have greater numbers than all of these. Absent if there are many: all lines are read.
    */
   readonly at?: readonly number[];
+  /** The session's log, opened for reading. @default opened by the id */
+  readonly log?: SessionLog;
 }
 
 /** The storage of sessions: four methods, and the log. */

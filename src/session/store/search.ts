@@ -109,8 +109,10 @@ export async function* searchSessions(
   async function searchStored(stored: SearchCandidates): Promise<readonly TimedHit[]> {
     const { id, location } = stored;
     try {
-      for (let places = stored.at, attempt = 1; ; places = undefined, attempt++) {
-        const hits = await searchOnce(stored, places, attempt < maxAttempts);
+      for (let { at: places, log } = stored, attempt = 1; ; places = log = undefined, attempt++) {
+        log ??= await backend.open(id, { partition: source.partition, mode: "read", location });
+        if (log === undefined) return [];
+        const hits = await searchOnce(log, places, attempt < maxAttempts);
         if (hits !== undefined) return hits;
       }
     } catch (error) {
@@ -125,12 +127,10 @@ export async function* searchSessions(
    * @returns undefined if an erasure or a migration has moved the lines meanwhile, if that is checked
    */
   async function searchOnce(
-    { id, location }: SearchCandidates,
+    log: SessionLog,
     places: readonly number[] | undefined,
     isChecked: boolean,
   ): Promise<readonly TimedHit[] | undefined> {
-    const log = await backend.open(id, { partition: source.partition, mode: "read", location });
-    if (log === undefined) return [];
     try {
       const scanned = places === undefined ? await scan(log, test, signal) : undefined;
       const at = new Set(places ?? scanned?.at);

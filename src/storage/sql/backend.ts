@@ -43,7 +43,17 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
     this.#tables = { dialect, database, reader: database, changes, maxLineBytes, isIndexing: search };
     if (replica !== undefined) this.primary = new SqlBackend({ dialect, database, search }, options);
     const { index } = dialect;
-    if (search && index !== undefined) this.search = (query) => searchTerms(index, this.#replica, query);
+    if (search && index !== undefined) {
+      const tables = { ...this.#tables, reader: this.#replica };
+      this.search = (query) =>
+        searchTerms(index, this.#replica, query, {
+          maxLineBytes,
+          opened({ id, epoch }, whole) {
+            const session = { partition: query.partition, id: String(id), epoch: String(epoch), cwd: "" };
+            return new SqlLog(tables, { ...session, previewed: true }, whole);
+          },
+        });
+    }
   }
 
   async create(session: { readonly id: string; readonly partition: string; readonly cwd: string }) {
@@ -143,7 +153,7 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
       (statements) => database.retrying(operation, () => database.transaction(statements)),
     );
     if (!isIndexing || index === undefined) return;
-    await database.query(operation, index.make.sql, index.make.params);
+    await index.make(({ sql, params }) => database.query(operation, sql, params));
     for (let last: readonly [string, string] = ["", ""]; ; ) {
       const { sql, params } = index.unindexed(last, maxPage);
       const rows = await database.query(operation, sql, params);

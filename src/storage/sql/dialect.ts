@@ -189,13 +189,7 @@ export interface SessionStatements {
   keptLines(shown: SqlRow): readonly string[];
   /** Deletes them. The last statement may answer with the head, which is then compared. */
   purge(key: SessionKey, shown: SqlRow): readonly SqlStatement[];
-  erase(
-    key: SessionKey,
-    shown: SqlRow,
-    changes: readonly LineReplacement[],
-    terms: (line: Uint8Array) => string | undefined,
-    hasTerms: boolean,
-  ): Rewriting;
+  erase(key: SessionKey, shown: SqlRow, changes: readonly LineReplacement[], hasTerms: boolean): Rewriting;
   /** Plans a copy up to `end`; undefined if the source does not reach there. */
   planCopy(
     session: DatabaseSession,
@@ -214,10 +208,20 @@ export interface SessionStatements {
   readonly durability?: SqlStatement;
 }
 
+/** A page of a search: sessions with candidates, newest first. */
+export interface SearchPage {
+  /** Answers with id, modified, and what `candidates` reads. */
+  readonly statement: SqlStatement;
+  /** The sessions of an answer. */
+  sessions(rows: readonly SqlRow[]): readonly SqlRow[];
+  /** The page after it. */
+  next(rows: readonly SqlRow[]): SearchPage | undefined;
+}
+
 /** The index of words. */
 export interface IndexStatements {
-  /** Makes the index, if there is none. */
-  readonly make: SqlStatement;
+  /** Makes the index, if there is none. Each is a transaction of its own. */
+  make(run: RunStatement): Promise<void>;
   /** Answers with a row if there is one. Absent if terms are columns of the lines. */
   readonly exists?: SqlStatement;
   /** Removes the bytes of deleted terms. */
@@ -226,21 +230,19 @@ export interface IndexStatements {
   forget?(key: SessionKey): readonly SqlStatement[];
   /** Whether copies and erasures leave lines without terms. */
   readonly isLate: boolean;
-  /** Whether a copy of lines has their terms, which begin with the partition. */
-  readonly copiesTerms: boolean;
-  /** id, modified, and what `candidates` reads. */
+  /** Whether terms begin with the key of their partition. */
+  readonly hasKeys: boolean;
+  /** The first page. */
   search(
     query: Pick<SearchIndexQuery, "anyOf" | "partition"> & {
       readonly since: number;
       readonly cwd: string | null;
     },
-    after: ListPlace | undefined,
-    limit: number,
-  ): SqlStatement;
+  ): SearchPage;
   /** The places of lines; undefined for too many. */
   candidates(row: SqlRow): readonly number[] | undefined;
-  /** The first page of a search, and the largest. */
-  readonly pages: readonly [first: number, most: number];
+  /** Short sessions whole, by the partition, ids and epochs: `session` is the index, the rest as of `page`. */
+  readWhole?(partition: string, sessions: readonly SqlRow[], maxBytes: number): SqlStatement;
   /** Sessions with lines without terms: partition, id, epoch. */
   unindexed(after: readonly [partition: string, id: string], limit: number): SqlStatement;
   /** base, head, and terms_at, up to where lines have their terms. */

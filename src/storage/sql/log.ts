@@ -9,7 +9,7 @@ import type {
   LogPosition,
   SessionLog,
 } from "../../session/index.js";
-import { DatabaseLog, type DatabaseSession, indexedTerms } from "../../session/internal.js";
+import { DatabaseLog, type DatabaseSession, eachLine } from "../../session/internal.js";
 import type { Changes, ChangeWatch } from "./changes.js";
 import type { Database } from "./database.js";
 import type { LineBatch, RunStatement, SqlDialect, SqlRow, SqlStatement } from "./dialect.js";
@@ -41,9 +41,13 @@ export class SqlLog extends DatabaseLog implements SessionLog {
   readonly #dialect: SqlDialect;
   readonly #watch: ChangeWatch;
   #previewed: boolean;
+  /** The whole log, if it was read with others: for a handle of one search. */
+  readonly #whole: LogBatch | undefined;
 
-  constructor(tables: LogTables, session: DatabaseSession) {
+  constructor(tables: LogTables, session: DatabaseSession, whole?: readonly SqlRow[]) {
     super(session);
+    const page = whole && tables.dialect.rows.reader(tables.maxLineBytes).page(whole);
+    this.#whole = page?.batch && { ...page.batch, next: this.position(page.next) };
     this.#tables = tables;
     this.#dialect = tables.dialect;
     this.#previewed = session.previewed;
@@ -76,6 +80,10 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     options: Parameters<SessionLog["read"]>[1] = {},
   ): AsyncGenerator<LogBatch, void, undefined> {
     const { reader, database, maxLineBytes } = this.#tables;
+    if (from === undefined && this.#whole !== undefined) {
+      yield this.#whole;
+      return;
+    }
     const { lastBytes = 0 } = options;
     const isLong = lastBytes > 0 && (this.session.size ?? 0) >= leastShare * lastBytes;
     const last = from === undefined && isLong ? await this.#lastLines(lastBytes) : undefined;
@@ -152,7 +160,14 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     return this.#dialect.rows.backwards(before, read, maxLineBytes);
   }
 
-  readAt(places: readonly LinePlace[]): Promise<readonly (Uint8Array | undefined)[]> {
+  async readAt(places: readonly LinePlace[]): Promise<readonly (Uint8Array | undefined)[]> {
+    if (this.#whole !== undefined) {
+      const lines = new Map<number, Uint8Array>();
+      const line = (bytes: Uint8Array, at: number, start: number, end: number) =>
+        lines.set(at, bytes.subarray(start, end));
+      eachLine(this.#whole, { line, tooLong: () => undefined });
+      return places.map(({ at }) => lines.get(at));
+    }
     return this.#dialect.rows.readAt(this.key, places, (statement) => this.#query("read", statement));
   }
 
@@ -188,7 +203,7 @@ export class SqlLog extends DatabaseLog implements SessionLog {
       return { ...done, position: expected };
     }
     const hasTerms = await this.hasTerms();
-    const { end, places, statements } = sql.erase(this.key, shown, changes, this.#lineTerms, hasTerms);
+    const { end, places, statements } = sql.erase(this.key, shown, changes, hasTerms);
     const lines = changes.map(({ line }) => line);
     await this.#write("erase lines of", head, statements, places, lines);
     // Another program may have made the index since the last look.
@@ -202,10 +217,7 @@ export class SqlLog extends DatabaseLog implements SessionLog {
 
   async copy(from: SessionLog, first: Uint8Array, to: LogPosition, last?: LinePlace): Promise<boolean> {
     if (!(from instanceof SqlLog) || !this.#sharesTables(from)) return false;
-    const { index, rows, sql } = this.#dialect;
-    // Terms begin with their partition.
-    if (this.#tables.isIndexing && index?.copiesTerms && this.session.partition !== from.session.partition)
-      return false;
+    const { rows, sql } = this.#dialect;
     const end = last === undefined ? from.positionHead(to) : last.at + rows.step(last.length + 1);
     const batch = lineBatch([first], 0, rows.step, { head: false });
     const run: RunStatement = (statement) => this.#query("copy to", statement, this.#tables.database);
@@ -237,12 +249,13 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     if (this.#tables.isIndexing && index?.isLate) await tryIndexLog(index, this.#tables.database, this);
   }
 
-  readonly #lineTerms = (line: Uint8Array): string | undefined =>
-    this.#tables.isIndexing ? indexedTerms(line.subarray(0, -1), this.session.partition) : undefined;
-
   #lineBatch(lines: readonly Uint8Array[], from: number, head: boolean): LineBatch {
-    const indexedPartition = this.#tables.isIndexing ? this.session.partition : undefined;
-    return lineBatch(lines, from, this.#dialect.rows.step, { head, indexedPartition });
+    const { index, rows } = this.#dialect;
+    const keyed = index?.hasKeys === true ? this.session.partition : "";
+    return lineBatch(lines, from, rows.step, {
+      head,
+      indexedPartition: this.#tables.isIndexing ? keyed : undefined,
+    });
   }
 
   #first(rows: readonly SqlRow[]): { base: number; head: number; at: number | null } {

@@ -208,7 +208,7 @@ export function rowStatements(
       { sql: `select max(head) as head from ${session} where ${same}`, params: key },
     ],
 
-    erase(key, shown, changes, _, hasTerms) {
+    erase(key, shown, changes, hasTerms) {
       const head = Number(shown.head);
       const condition = [...key, head];
       const sql = { moveRows: moveRows(`${same} and head = ?`) };

@@ -4,6 +4,8 @@ import { cwdKey, summarizeLines } from "../../../session/internal.js";
 import type {
   IndexStatements,
   LineBatch,
+  ListPlace,
+  SearchPage,
   SessionKey,
   SessionStatements,
   SqlDialect,
@@ -13,14 +15,16 @@ import type {
 } from "../dialect.js";
 import { postgresErrors } from "./driver.js";
 import {
-  joinedTerms,
   type LineRange,
   linesWithin,
   lineValues,
   numberedRows,
   readTime,
   sqlArray,
+  termPatterns,
   termQuery,
+  wordRows,
+  wordsKey,
 } from "./lines.js";
 import { migrationTo } from "./migrations.js";
 import { statementsFor } from "./statements.js";
@@ -33,12 +37,19 @@ export interface PostgresDialectOptions {
   readonly notify: SqlDialect["notify"];
 }
 
+/** Sessions that a search looks through without the index, first and at most. */
+const [firstNewest, maxNewest] = [64, 4096];
+/** Rows of words that a search takes from the index. Of a more common word the newest sessions have some. */
+const maxWordRows = 2000;
+/** Lines of a session beyond which all are read. */
+const maxCandidates = 50_000;
+
 export function postgresDialect({ schema, search, listen, notify }: PostgresDialectOptions): SqlDialect {
   const texts = statementsFor(schema, search);
   const statement = (sql: string, ...params: readonly SqlValue[]): SqlStatement => ({ sql, params });
-  /** A write: terms are its last value. */
-  const write = (sql: string, key: SessionKey, terms: string, ...params: readonly SqlValue[]) => [
-    statement(sql, ...key, ...params, ...(search ? [terms] : [])),
+  /** A write: the rows of words are its last values. */
+  const write = (sql: string, key: SessionKey, terms: LineBatch["terms"], ...params: readonly SqlValue[]) => [
+    statement(sql, ...key, ...params, ...(search ? wordRows(terms, key[0]) : [])),
   ];
   const readAt = (key: SessionKey, ranges: readonly LineRange[]) => {
     const ends = [0, 1].map((end) => sqlArray(ranges.map((range) => range[end] as number)));
@@ -60,8 +71,7 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
     deleteSome: (partition, limit) => statement(texts.deleteSome, partition, limit),
 
     append(key, batch, cwd) {
-      const { counts, from, lines } = batch;
-      const terms = joinedTerms(batch.terms);
+      const { counts, from, lines, terms } = batch;
       const isShown = batch.header !== undefined || batch.preview !== undefined || batch.info !== undefined;
       const [line] = lines;
       if (from > 0 && !isShown && lines.length === 1 && line !== undefined)
@@ -76,14 +86,14 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
 
     replace(key, batch) {
       const values = [batch.from, ...lineValues(batch.lines), ...batch.counts, ...lineBatchShown(batch)];
-      return write(texts.replace, key, joinedTerms(batch.terms), ...values);
+      return write(texts.replace, key, batch.terms, ...values);
     },
 
     shown: (key) => statement(texts.shown, ...key),
     keptLines: ({ kept }) => (Number(kept) === 0 ? [] : [`${kept} lines from before a replacement`]),
     purge: (key) => [statement(texts.purge, ...key)],
 
-    erase(key, shown, changes, readTerms) {
+    erase(key, shown, changes) {
       const [base, head] = [Number(shown.base), Number(shown.head)];
       const given = changes.map(({ line }) => line);
       const [, , lengths, bytes] = lineValues(given);
@@ -94,10 +104,9 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
       const [first, info] = [summaryAt(shown.preview_at), summaryAt(shown.info_at)];
       const preview = [first !== undefined, first?.preview?.line ?? null];
       const latest = [info !== undefined, info?.info?.line ?? null];
-      const terms = given.map((line) => readTerms(line) ?? "").join("\n");
       const values = [head, sqlArray(changes.map(({ at }) => at)), lengths, bytes, ...preview, ...latest];
       return {
-        statements: write(texts.erase, key, terms, ...values),
+        statements: [statement(texts.erase, ...key, ...values)],
         end: 2 * head - base,
         places: changes.map(({ at, line }) => ({ at: at + head - base, length: line.length - 1 })),
       };
@@ -108,7 +117,9 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
       const header = batch.lines[0]?.subarray(0, -1);
       const made = [partition, id, epoch, cwdKey(batch.cwd ?? cwd), header];
       return {
-        statements: [statement(texts.copy, ...made, ...source, end)],
+        statements: [
+          statement(texts.copy, ...made, ...source, end, ...(search ? [wordsKey(partition)] : [])),
+        ],
         previewed: false,
         isDone([row]: readonly SqlRow[]) {
           isReached = row?.reached === true;
@@ -136,31 +147,71 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
     durability: statement(texts.durability),
   };
 
-  /** A column of terms beside each line. PostgreSQL compares the terms as they are given. */
-  const index: IndexStatements = {
-    make: statement(texts.makeIndex),
-    isLate: false,
-    copiesTerms: true,
-    pages: [200, 5000],
-    search: ({ anyOf, partition, since, cwd }, after, limit) =>
-      statement(
-        texts.search,
-        partition,
-        readTime(after?.modifiedAt ?? Infinity),
-        after?.id ?? "",
-        limit,
-        termQuery(anyOf, partition),
-        readTime(since),
-        cwd,
-      ),
-    candidates({ at, indexed, head }) {
-      const found: number[] = at === null ? [] : String(at).split(",").map(Number);
-      for (let line = Number(indexed); line < Number(head); line++) found.push(line);
-      return found;
+  type WordsQuery = Parameters<IndexStatements["search"]>[0];
+  const isSession = ({ id, found, words_at, head }: SqlRow): boolean =>
+    id !== null && (found !== null || Number(words_at) < Number(head));
+  const wordsPage = (
+    { anyOf, partition, since, cwd }: WordsQuery,
+    after: ListPlace | undefined,
+    limit: number,
+    sql: string,
+  ): SqlStatement =>
+    statement(
+      sql,
+      partition,
+      readTime(after?.modifiedAt ?? Infinity),
+      after?.id ?? "",
+      limit,
+      sqlArray(termPatterns(anyOf)),
+      readTime(since),
+      cwd,
+      ...(sql === texts.searchAll ? [termQuery(anyOf, partition)] : []),
+    );
+  /** Looks through the newest sessions: a common word is soon found, and an index has all places of it. */
+  const newest = (query: WordsQuery, after: ListPlace | undefined, limit: number): SearchPage => ({
+    statement: wordsPage(query, after, limit, texts.searchNewest),
+    sessions: (rows) => rows.filter(isSession),
+    next(rows) {
+      const last = rows.at(-1);
+      if (last === undefined || Number(last.place) < limit) return undefined;
+      const place = { modifiedAt: Number(last.modified), id: String(last.id) };
+      return after === undefined ? all(query, place) : newest(query, place, Math.min(4 * limit, maxNewest));
     },
+  });
+  /** Looks for all sessions in the index, unless they are many. */
+  const all = (query: WordsQuery, after: ListPlace): SearchPage => ({
+    statement: wordsPage(query, after, maxWordRows, texts.searchAll),
+    sessions: (rows) => rows.filter(isSession),
+    next: ([row]) => (row?.many === true ? newest(query, after, 4 * firstNewest) : undefined),
+  });
+
+  /** A table of words beside the lines. */
+  const index: IndexStatements = {
+    async make(run) {
+      for (const { name } of await run(statement(texts.brokenIndices)))
+        await run(statement(`drop index concurrently if exists ${name}`));
+      for (const sql of texts.makeIndices) await run(statement(sql));
+    },
+    isLate: true,
+    hasKeys: false,
+    search: (query) => newest(query, undefined, firstNewest),
+    candidates({ found, words_at: from, head }) {
+      if (Number(head) - Number(from) > maxCandidates) return undefined;
+      const at: number[] = found === null ? [] : String(found).split(",").map(Number);
+      for (let line = Number(from); line < Number(head); line++) at.push(line);
+      return at;
+    },
+    readWhole: (partition, sessions, maxBytes) =>
+      statement(
+        texts.readWhole,
+        partition,
+        sqlArray(sessions.map(({ id }) => id)),
+        sqlArray(sessions.map(({ epoch }) => epoch)),
+        maxBytes,
+      ),
     unindexed: (after, limit) => statement(texts.unindexed, ...after, limit),
     termsAt: (key) => statement(texts.termsAt, ...key),
-    index: (key, from, terms, end) => [statement(texts.index, ...key, from, joinedTerms(terms), end)],
+    index: (key, from, terms, end) => [statement(texts.index, ...key, from, end, ...wordRows(terms, key[0]))],
   };
 
   return {

@@ -34,14 +34,53 @@ export function sqlArray(items: readonly (string | number)[]): string {
   return `{${items.map((item) => `"${item}"`).join(",")}}`;
 }
 
-/** The terms of lines as one value: separated by spaces, a line each. */
-export function joinedTerms(terms: readonly LineTerms[]): string {
-  return terms.map(([, text]) => text).join("\n");
+/** Lines of a row of words, and its text's length: PostgreSQL has 1 MB for all terms of a row in its index. */
+const [maxWordLines, maxWordsLength] = [64, 200_000];
+
+/** Precedes the terms of a partition in the index. A few partitions may share one. */
+export function wordsKey(partition: string): string {
+  return termKey(partition).slice(0, 4);
+}
+
+/**
+ * Rows of words for the terms of lines that follow each other, as three values: the key, the offset of each row
+ * from the first line as an array, and their texts, separated by form feeds. A row has no empty lines at its
+ * ends, and there is none without terms.
+ */
+export function wordRows(terms: readonly LineTerms[], partition: string): readonly [string, string, string] {
+  const offsets: number[] = [];
+  const texts: string[] = [];
+  let text = "";
+  let end = 0;
+  for (const [index, [, words]] of terms.entries()) {
+    if (words === "") continue;
+    const first = offsets.at(-1);
+    const isOpen = first !== undefined && index - first < maxWordLines && text.length < maxWordsLength;
+    const line = ` ${words}`;
+    if (isOpen) {
+      text += "\n".repeat(index - end) + line;
+    } else {
+      if (first !== undefined) texts.push(text);
+      offsets.push(index);
+      text = line;
+    }
+    end = index;
+  }
+  if (offsets.length > 0) texts.push(text);
+  return [wordsKey(partition), `{${offsets.join(",")}}`, texts.join("\f")];
+}
+
+/**
+ * Patterns of LIKE for the lines that have the longest term of an alternative. Terms have no quotes, backslashes
+ * or punctuation.
+ */
+export function termPatterns(anyOf: SearchIndexQuery["anyOf"]): readonly string[] {
+  return anyOf.map((terms) => `% ${terms.reduce((a, b) => (b.length > a.length ? b : a), "")}%`);
 }
 
 /** Alternatives of terms as a tsquery. Terms have neither quotes nor backslashes. */
 export function termQuery(anyOf: SearchIndexQuery["anyOf"], partition: string): string {
-  const key = termKey(partition);
+  const key = wordsKey(partition);
   return anyOf.map((terms) => `(${terms.map((term) => `'${key}${term}':*`).join(" & ")})`).join(" | ");
 }
 

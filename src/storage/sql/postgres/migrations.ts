@@ -132,6 +132,29 @@ const migrations: readonly ((schema: string) => string)[] = [
       scanned_at timestamptz not null,
       whole_at timestamptz not null
     );`,
+  (schema) => `
+    create table ${schema}.words (
+      partition text collate "C" not null,
+      id text collate "C" not null,
+      -- The sequence number of the first of its lines.
+      seq bigint not null,
+      -- Of the partition: precedes each term in the index.
+      key text collate "C" not null,
+      -- The terms of each line, a space before each, and line feeds between lines.
+      terms text collate "C" not null
+    );
+    create index words_session on ${schema}.words (partition, id);
+    begin
+      alter table ${schema}.words alter column terms set compression lz4;
+    exception when others then
+      null;
+    end;
+    drop index if exists ${schema}.entry_terms;
+    -- The sequence number before which the words of all lines are in the table.
+    alter table ${schema}.session add column words_at bigint not null default 0;
+    -- An index of the column stays as it is while a head grows, so that an update is HOT.
+    alter table ${schema}.session add column unindexed boolean
+      generated always as (words_at < head) stored;`,
 ];
 
 /** The version of the tables that this library makes. */

@@ -3,7 +3,7 @@
  * sends and reads alike, and faster than an array of arrays. Numbers come back as text.
  */
 
-import { identifier } from "./options.js";
+import { identifier, literal } from "./options.js";
 
 /** An array that goes with lines: a value for each of them. */
 interface LineColumn {
@@ -25,15 +25,12 @@ function cutLines(bytes: string, lengths: string, columns: readonly LineColumn[]
   ) as given`;
 }
 
-/** The column `words` of lines: a parameter with one line of terms for each. */
-function parameterWords(parameter: string): LineColumn {
-  return { name: "words", array: `string_to_array(${parameter}::text, E'\\n')` };
-}
-
-/** The terms of lines, as the value of a parameter has them; see `joinedTerms`. */
-function termsIn(words: string): string {
-  return `nullif(array_to_tsvector(string_to_array(${words}, ' ')), ''::tsvector)`;
-}
+/**
+ * The terms of a row of words, which is what the index has. A line's words each have a space before them, and
+ * the key of the partition is put before each, so that no tenant reads the postings of another one.
+ */
+const terms = `array_to_tsvector(string_to_array(
+        substr(replace(translate(terms, E'\\n', ''), ' ', ' ' || key), 2), ' '))`;
 
 /** The time of a change: grows with each change of a session, also if the server's clock steps back. */
 const nextTime = "greatest(modified_at, clock_timestamp())";
@@ -43,27 +40,39 @@ const insertedColumns = `partition, id, epoch, cwd, head, size, modified_at, cre
 
 /**
  * The SQL for the tables of a schema.
- * @param search whether lines have terms: they are then the value after those that a statement names
+ * @param search whether lines have words: two arrays, the offsets and texts of their rows, are then the values
+ *   after those that a statement names
  */
 export function statementsFor(schemaName: string, search = false) {
   const schema = identifier(schemaName);
   const session = `${schema}.session`;
   const entry = `${schema}.entry`;
+  const words = `${schema}.words`;
   /** The line of a number: one probe of the index for each. A join could compare each pair of rows. */
-  const lineAt = (seq: string, column = "line"): string =>
-    `select e.${column} from ${entry} e where e.partition = $1 and e.id = $2 and e.seq = ${seq}`;
+  const lineAt = (seq: string): string =>
+    `select e.line from ${entry} e where e.partition = $1 and e.id = $2 and e.seq = ${seq}`;
   const ifSearch = (text: string): string => (search ? text : "");
   const listed = `id, (extract(epoch from modified_at) * 1000)::bigint::text as modified, size::text,
     entries::text, messages::text, header, preview, info`;
-  const inserted = `(${insertedColumns}${ifSearch(", indexed")})`;
+  const inserted = `(${insertedColumns}${ifSearch(", words_at")})`;
   /** An index has the minutes, in which sessions are sorted. */
   const newestFirst = `and modified_minute <= date_trunc('minute', $2::text::timestamptz at time zone 'UTC')
       order by modified_minute desc, modified_at desc, id desc`;
-  const lineColumns = `partition, id, seq, line${ifSearch(", terms")}`;
-  const addLines = (table: string, from: string, values: number): string => `
+  const lineColumns = "partition, id, seq, line";
+  const addLines = (table: string, from: string): string => `
     insert into ${entry} (${lineColumns})
-    select $1, $2, ${from} + given.at - 1, given.line${ifSearch(`, ${termsIn("words")}`)}
-    from ${table}, ${cutLines("$8", "$7", search ? [parameterWords(`$${values + 1}`)] : [])}`;
+    select $1, $2, ${from} + given.at - 1, given.line from ${table}, ${cutLines("$8", "$7")}`;
+  /** Rows of words, their offsets and texts in the values from a number on. */
+  const addWords = (table: string, from: string, value: number): string => `
+    insert into ${words} (partition, id, seq, key, terms)
+    select $1, $2, ${from} + given.at, $${value}, given.terms
+    from ${table}, unnest($${value + 1}::text::bigint[], string_to_array($${value + 2}::text, E'\f'))
+      as given (at, terms)`;
+  /** Deletes the words of lines before a number. */
+  const removeWords = (end: string): string => `
+    delete from ${words} w using moved where w.partition = $1 and w.id = $2 and w.seq < ${end}`;
+  const withWords = (table: string, from: string, values: number): string =>
+    ifSearch(`, worded as (${addWords(table, from, values + 1)})`);
   /**
    * An update of the session, if its epoch and head are as expected, and the lines that follow.
    * @param values the number of values without terms
@@ -71,14 +80,15 @@ export function statementsFor(schemaName: string, search = false) {
   const change = (
     values: number,
     changes: string,
-    added = addLines("moved", "$4::bigint", values),
+    added = addLines("moved", "$4::bigint"),
+    further = "",
   ): string => `with moved as (
       update ${session} set head = head + $5::bigint, modified_at = ${nextTime}, ${changes}
       where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint
-      returning head
-    ), added as (${added})
+      returning head${ifSearch(", words_at")}
+    ), added as (${added})${withWords("(select from moved where words_at = head) as moved", "$4::bigint", values)}${further}
     select head::text from moved`;
-  const indexed = ifSearch("indexed = case when indexed = head then head + $5::bigint else indexed end,");
+  const indexed = ifSearch("words_at = case when words_at = head then head + $5::bigint else words_at end,");
   const counted = `${indexed} size = size + $6::bigint,
       entries = entries + $9::bigint, messages = messages + $10::bigint`;
   /**
@@ -100,12 +110,22 @@ export function statementsFor(schemaName: string, search = false) {
         ) as sums where coalesce(up_to, 0) - coalesce(octet_length(line), 0) < $5::bigint
       ) as p on true
       where s.partition = $1 and s.id = $2 and s.epoch = $3::uuid`;
+  const searched = (from: string): string => `${from}.id, ${from}.epoch::text,
+          (extract(epoch from ${from}.modified_at) * 1000)::bigint::text as modified, ${from}.size::text,
+          greatest(${from}.words_at, ${from}.base)::text as words_at, ${from}.head::text`;
+  /** The numbers of a session's lines with a term that is like one of the patterns. */
+  const linesLike = (patterns: string, id: string): string => `
+          select string_agg((w.seq + line.at - 1)::text, ',')
+          from ${words} w, unnest(string_to_array(w.terms, E'\\n')) with ordinality as line (terms, at)
+          where w.partition = $1 and w.id = ${id} and line.terms like any (${patterns}::text::text[])`;
   /** The picked sessions whose head is still the same, and their lines. */
   const deleted = `deleted as (
         delete from ${session} s using picked where s.partition = $1 and s.id = picked.id and s.head = picked.head
         returning s.id
       ), lines as (
         delete from ${entry} e using deleted where e.partition = $1 and e.id = deleted.id
+      ), unworded as (
+        delete from ${words} w using deleted where w.partition = $1 and w.id = deleted.id
       )`;
   return {
     /** partition, id */
@@ -119,7 +139,7 @@ export function statementsFor(schemaName: string, search = false) {
           $9::bigint, $10::bigint, $11::bytea, $12::bigint, $13::bytea, $14::bigint, $15::bytea
           ${ifSearch(", $5::bigint")})
         on conflict do nothing returning head
-      ), added as (${addLines("made", "0", 15)})
+      ), added as (${addLines("made", "0")})${withWords("made", "0", 15)}
       select head::text from made`,
 
     /** partition, id, epoch, head, count, size, lengths, bytes, counts */
@@ -128,14 +148,14 @@ export function statementsFor(schemaName: string, search = false) {
     /** partition, id, epoch, head, line, counts: as append, for one line, with a tenth less work */
     appendLine: `with moved as (
         update ${session} set head = head + 1, modified_at = ${nextTime},
-          ${ifSearch("indexed = case when indexed = head then head + 1 else indexed end,")}
+          ${ifSearch("words_at = case when words_at = head then head + 1 else words_at end,")}
           size = size + octet_length($5::bytea) + 1, entries = entries + $6::bigint, messages = messages + $7::bigint
         where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint
-        returning head
+        returning head${ifSearch(", words_at")}
       ), added as (
         insert into ${entry} (${lineColumns})
-        select $1, $2, $4::bigint, $5::bytea${ifSearch(`, ${termsIn("$8::text")}`)} from moved
-      )
+        select $1, $2, $4::bigint, $5::bytea from moved
+      )${withWords("(select from moved where words_at = head) as moved", "$4::bigint", 7)}
       select head::text from moved`,
 
     /** As append, then header, preview and info. The cache keeps the first of the former two. */
@@ -149,9 +169,11 @@ export function statementsFor(schemaName: string, search = false) {
     /** As appendSummary: the lines take the place of all others, which stay in the table. */
     replace: change(
       15,
-      `${ifSearch("indexed = head + $5::bigint,")} base = head, size = $6::bigint,
+      `${ifSearch("words_at = head + $5::bigint,")} base = head, size = $6::bigint,
       entries = $9::bigint, messages = $10::bigint, header = $11::bytea,
       preview_at = $12::bigint, preview = $13::bytea, info_at = $14::bigint, info = $15::bytea`,
+      undefined,
+      `, unworded as (${removeWords("$4::bigint")})`,
     ),
 
     /** partition, id, epoch: the lines that a list shows, and the number from before a replacement */
@@ -162,19 +184,15 @@ export function statementsFor(schemaName: string, search = false) {
 
     /**
      * partition, id, epoch, head, numbers of lines, lengths, bytes; whether preview and info change, and to
-     * what: all lines get new numbers, these lines with other bytes, and the old ones are deleted.
+     * what: all lines get new numbers, these lines with other bytes, and the old ones are deleted, with all words.
      */
     erase: `with given as (
-        select * from ${cutLines("$7", "$6", [
-          { name: "seq", array: "$5::text::bigint[]" },
-          ...(search ? [parameterWords("$12")] : []),
-        ])}
+        select * from ${cutLines("$7", "$6", [{ name: "seq", array: "$5::text::bigint[]" }])}
       ), grown as (
         select coalesce(sum(octet_length(given.line) - octet_length((${lineAt("given.seq")}))), 0) as bytes
         from given
       ), moved as (
         update ${session} set base = head, head = head + (head - base), modified_at = ${nextTime},
-          ${ifSearch("indexed = case when indexed = head then head + (head - base) else indexed end,")}
           size = size + (select bytes from grown),
           preview = case when $8::boolean then $9::bytea else preview end,
           preview_at = case when $8::boolean and $9::bytea is null then null
@@ -185,16 +203,16 @@ export function statementsFor(schemaName: string, search = false) {
         returning base, head - base as count
       ), added as (
         insert into ${entry} (${lineColumns})
-        select $1, $2, given.seq + moved.count, given.line${ifSearch(`, ${termsIn("given.words")}`)}
+        select $1, $2, given.seq + moved.count, given.line
         from moved, given where given.seq >= moved.base - moved.count and given.seq < moved.base
         union all
-        select $1, $2, e.seq + moved.count, e.line${ifSearch(", e.terms")}
+        select $1, $2, e.seq + moved.count, e.line
         from moved join ${entry} e
           on e.partition = $1 and e.id = $2 and e.seq >= moved.base - moved.count and e.seq < moved.base
         where e.seq not in (select seq from given)
       ), removed as (
         delete from ${entry} e using moved where e.partition = $1 and e.id = $2 and e.seq < moved.base
-      )
+      ), unworded as (${removeWords("moved.base")})
       select (base + count)::text as head from moved`,
 
     /** partition, id, epoch: deletes lines from before a replacement. */
@@ -232,12 +250,12 @@ export function statementsFor(schemaName: string, search = false) {
       ) as e
       where exists (select from ${session} where partition = $1 and id = $2 and epoch = $3::uuid)`,
 
-    /** partition, id, epoch, cwd, header; partition, id and epoch of the source, end of the copied lines */
+    /** partition, id, epoch, cwd, header; partition, id and epoch of the source, end of the copied lines; the key of its terms */
     copy: `with source as (
         select * from ${session}
         where partition = $6 and id = $7 and epoch = $8::uuid and head >= $9::bigint and base < $9::bigint
       ), lines as (
-        select e.seq - s.base as seq, e.line${ifSearch(", e.terms")} from source s join ${entry} e using (partition, id)
+        select e.seq - s.base as seq, e.line from source s join ${entry} e using (partition, id)
         where e.seq > s.base and e.seq < $9::bigint
       ), made as (
         insert into ${session} ${inserted}
@@ -248,7 +266,7 @@ export function statementsFor(schemaName: string, search = false) {
           $5::bytea,
           case when s.preview_at < $9::bigint then s.preview_at - s.base end,
           case when s.preview_at < $9::bigint then s.preview end,
-          i.seq, i.line${ifSearch(", greatest(0, least(s.indexed, $9::bigint) - s.base)")}
+          i.seq, i.line${ifSearch(", greatest(0, least(s.words_at, $9::bigint) - s.base)")}
         from source s left join lateral (
           select s.info_at - s.base as seq, s.info as line where s.info_at < $9::bigint
           union all (
@@ -262,8 +280,13 @@ export function statementsFor(schemaName: string, search = false) {
         insert into ${entry} (partition, id, seq, line) select $1, $2, 0, $5::bytea from made
       ), added as (
         insert into ${entry} (${lineColumns})
-        select $1, $2, seq, line${ifSearch(", terms")} from made, lines
-      )
+        select $1, $2, seq, line from made, lines
+      )${ifSearch(`, worded as (
+        insert into ${words} (partition, id, seq, key, terms)
+        select $1, $2, w.seq - s.base, $10, array_to_string(
+          (string_to_array(w.terms, E'\\n'))[1:($9::bigint - w.seq)::integer], E'\\n')
+        from made, source s join ${words} w using (partition, id) where w.seq >= s.base and w.seq < $9::bigint
+      )`)}
       select exists (select from source) as reached, exists (select from made) as made`,
 
     /** partition, time and id of the session before, the number at most */
@@ -277,46 +300,84 @@ export function statementsFor(schemaName: string, search = false) {
       ${newestFirst} limit $4::integer`,
 
     /**
-     * partition, time and id of the session before, the number at most, query, time since, cwd or null: the
-     * sessions with lines that have the terms, or with lines that have no terms yet.
+     * partition, time and id of the session before, the number at most, patterns of terms, time since, cwd or
+     * null: of so many sessions, newest first, those with lines that have a term or no words yet, and the last.
      */
-    search: `with found as (
-        select id, string_agg(seq::text, ',') as at from ${entry}
-        where terms is not null and terms @@ $5::text::tsquery and partition = $1 group by id
-      )
-      select id, (extract(epoch from s.modified_at) * 1000)::bigint::text as modified, found.at,
-        greatest(s.indexed, s.base)::text as indexed, s.head::text
-      from ${session} s left join found using (id)
-      where s.partition = $1 and (found.id is not null or s.indexed < s.head)
-        and s.modified_at >= $6::text::timestamptz and ($7::text is null or s.cwd = $7)
-        and (s.modified_at, s.id) < ($2::text::timestamptz, $3)
-      order by s.modified_minute desc, s.modified_at desc, s.id desc limit $4::integer`,
+    searchNewest: `select *
+      from (
+        select ${searched("s")}, (${linesLike("$5", "s.id")}) as found,
+          row_number() over (order by s.modified_at desc, s.id desc) as place
+        from (
+          select * from ${session}
+          where partition = $1 and modified_at >= $6::text::timestamptz and ($7::text is null or cwd = $7)
+            and (modified_at, id) < ($2::text::timestamptz, $3)
+            ${newestFirst} limit $4::integer
+        ) as s
+      ) as page
+      where found is not null or words_at::bigint < head::bigint or place = $4::integer
+      order by place`,
 
-    /** partition and id of the session before, the number at most: those with lines without terms. */
+    /**
+     * As searchNewest, and a query: all sessions with lines that have its terms or no words yet; or one row with
+     * \`many\` if more than so many rows have the terms.
+     */
+    searchAll: `with worded as materialized (
+        select id from ${words} where partition = $1 and ${terms} @@ $8::text::tsquery limit $4::integer + 1
+      ), counted as (select count(*) > $4::integer as many from worded)
+      select many, page.*
+      from counted left join lateral (
+        select ${searched("s")}, (${linesLike("$5", "s.id")}) as found
+        from (
+          select id from worded union select id from ${session} where partition = $1 and unindexed
+        ) as named join ${session} s on s.partition = $1 and s.id = named.id
+        where not many and s.modified_at >= $6::text::timestamptz and ($7::text is null or s.cwd = $7)
+          and (s.modified_at, s.id) < ($2::text::timestamptz, $3)
+        order by s.modified_at desc, s.id desc
+      ) as page on true`,
+
+    /**
+     * partition, ids, epochs, bytes at most: the lines of each session that has no more, as read gives them.
+     */
+    readWhole: `select wanted.at::integer - 1 as session, s.base::text, s.head::text, e.seq::text as at,
+        null as too_long, e.line
+      from unnest($2::text::text[], $3::text::uuid[]) with ordinality as wanted (id, epoch, at)
+      cross join lateral (
+        select id, base, head from ${session} where partition = $1 and id = wanted.id and epoch = wanted.epoch
+          and size <= $4::bigint
+      ) as s
+      cross join lateral (
+        select seq, line from ${entry} where partition = $1 and id = s.id and seq >= s.base and seq < s.head
+        offset 0
+      ) as e
+      order by wanted.at, e.seq`,
+
+    /** partition and id of the session before, the number at most: those with lines without words. */
     unindexed: `select partition, id, epoch::text
-      from ${session} where indexed < head and (partition, id) > ($1, $2)
+      from ${session} where unindexed and (partition, id) > ($1, $2)
       order by partition, id limit $3::integer`,
 
     /** partition, id, epoch */
-    termsAt: `select base::text, head::text, greatest(indexed, base)::text as terms_at from ${session}
+    termsAt: `select base::text, head::text, greatest(words_at, base)::text as terms_at from ${session}
       where partition = $1 and id = $2 and epoch = $3::uuid`,
 
-    /** partition, id, epoch, number of the first line, terms of lines, the number after the last line */
+    /** partition, id, epoch, number of the first line, the number after the last line, rows of words */
     index: `with moved as (
-        update ${session} set indexed = greatest(indexed, $6::bigint)
-        where partition = $1 and id = $2 and epoch = $3::uuid and greatest(indexed, base) >= $4::bigint
+        update ${session} set words_at = $5::bigint
+        where partition = $1 and id = $2 and epoch = $3::uuid and greatest(words_at, base) = $4::bigint
+          and head >= $5::bigint
         returning head
-      )
-      update ${entry} e set terms = ${termsIn("found.words")}
-      from (
-        select words, (${lineAt("$4::bigint + cut_words.at - 1", "ctid")}) as place
-        from moved, unnest(string_to_array($5::text, E'\\n')) with ordinality as cut_words (words, at)
-        where words <> '' offset 0
-      ) as found
-      where e.ctid = found.place`,
+      )${addWords("moved", "$4::bigint", 6)}`,
 
-    /** The index of the terms. */
-    makeIndex: `create index if not exists entry_terms on ${entry} using gin (terms) where terms is not null`,
+    /** The indices of a search. Made while others append. Few pending rows: an append may have to move them. */
+    makeIndices: [
+      `create index concurrently if not exists words_terms on ${words} using gin ((${terms}))
+        with (gin_pending_list_limit = 256)`,
+      `create index concurrently if not exists session_unindexed on ${session} (partition, id) where unindexed`,
+    ],
+    /** Those that were not finished, and are of no use. */
+    brokenIndices: `select i.indexrelid::regclass::text as name from pg_index i
+      where not i.indisvalid and i.indexrelid in (
+        to_regclass(${literal(`${schema}.words_terms`)}), to_regclass(${literal(`${schema}.session_unindexed`)}))`,
 
     /**
      * partition, id, epoch: a session to which nothing was appended since this statement began. It would not see

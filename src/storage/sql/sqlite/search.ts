@@ -4,15 +4,20 @@
  */
 
 import { termKey } from "../../../session/internal.js";
-import type { LineTerms, RowIndex, SqlStatement, SqlValue } from "../dialect.js";
+import type { LineTerms, ListPlace, RowIndex, SearchPage, SqlStatement, SqlValue } from "../dialect.js";
 import { type InsertInto, maxInsertRows, type RowCondition } from "../row-statements.js";
 import { offsetByKey, rowKey } from "./syntax.js";
-import { maxOffset, offsetBits, termsTable } from "./tables.js";
+import { maxOffset, offsetBits, termsTable, unindexedIndex } from "./tables.js";
 
 /**
  * Offsets in one text at most: 600 kB. A row of a search has two. A Durable Object takes 2 MB a text or row.
  */
 export const maxPlaces = 50_000;
+
+/** Sessions of a page of a search. */
+const [firstPage, maxPage] = [50, 1000];
+
+type TermsQuery = Parameters<RowIndex["search"]>[0];
 
 /** The bits of an offset within a part of a log, 128 KiB: it has at most 65,536 lines. */
 const partBits = 17;
@@ -41,41 +46,14 @@ export function termsIndex(prefix: string, insertInto: InsertInto): RowIndex {
     return statements;
   }
 
-  const readDeleteTerms = `delete from ${terms}
-      where rowid >= (select ${rowKey("no", "0")} from ${session} where ${same})
-        and rowid < (select ${rowKey("no + 1", "0")} from ${session} where ${same})`;
-
-  return {
-    insertTerms,
-    deleteTerms: (key, head) =>
-      head === undefined
-        ? { sql: readDeleteTerms, params: [...key, ...key] }
-        : {
-            sql: `delete from ${terms}
-      where rowid >= ${bound("0")} and rowid <= ${bound(`${maxOffset - 1}`)}`,
-            params: [...key, head, ...key, head],
-          },
-    make: { sql: termsTable(prefix), params: [] },
-    exists: {
-      sql: `select 1 as found from sqlite_master where name = '${terms}' collate nocase`,
-      params: [],
-    },
-    optimize: { sql: `insert into ${terms} (${terms}) values ('optimize')`, params: [] },
-    forget: (key) => [
-      { sql: readDeleteTerms, params: [...key, ...key] },
-      { sql: `insert into ${terms} (${terms}) values ('optimize')`, params: [] },
-      { sql: `update ${session} set terms_at = base where ${same}`, params: key },
-    ],
-    isLate: true,
-    copiesTerms: false,
-    pages: [50, 1000],
-
-    /**
-     * Sessions with lines that match, or that are not in the index, and the offsets of both, or `*` for too
-     * many. One statement, so that no erasure moves lines between two. Offsets are joined in parts of a log: a
-     * part has too few lines to exceed the limit of a text.
-     */
-    search: ({ anyOf, partition, since, cwd }, after, limit) => ({
+  /**
+   * Sessions with lines that match, or that are not in the index, and the offsets of both, or `*` for too
+   * many. One statement, so that no erasure moves lines between two. Offsets are joined in parts of a log: a
+   * part has too few lines to exceed the limit of a text.
+   */
+  function termsPage(query: TermsQuery, after: ListPlace | undefined, limit: number): SearchPage {
+    const { anyOf, partition, since, cwd } = query;
+    const statement = {
       sql: `with part (part, places, at) as (
         select rowid >> ${partBits}, count(*), group_concat(${offsetByKey("rowid")}) from ${terms}
         where ${terms} match ? group by 1
@@ -101,12 +79,55 @@ export function termsIndex(prefix: string, insertInto: InsertInto): RowIndex {
         ...[termQuery(anyOf, partition), partition, cwd, since],
         ...[after?.modifiedAt ?? Number.MAX_SAFE_INTEGER, after?.id ?? "", limit],
       ],
-    }),
+    };
+    return {
+      statement,
+      sessions: (rows) => rows,
+      next(rows) {
+        const last = rows.at(-1);
+        if (rows.length < limit || last === undefined) return undefined;
+        const place = { modifiedAt: Number(last.modified), id: String(last.id) };
+        return termsPage(query, place, Math.min(4 * limit, maxPage));
+      },
+    };
+  }
+
+  const readDeleteTerms = `delete from ${terms}
+      where rowid >= (select ${rowKey("no", "0")} from ${session} where ${same})
+        and rowid < (select ${rowKey("no + 1", "0")} from ${session} where ${same})`;
+
+  return {
+    insertTerms,
+    deleteTerms: (key, head) =>
+      head === undefined
+        ? { sql: readDeleteTerms, params: [...key, ...key] }
+        : {
+            sql: `delete from ${terms}
+      where rowid >= ${bound("0")} and rowid <= ${bound(`${maxOffset - 1}`)}`,
+            params: [...key, head, ...key, head],
+          },
+    async make(run) {
+      await run({ sql: termsTable(prefix), params: [] });
+      await run({ sql: unindexedIndex(prefix), params: [] });
+    },
+    exists: {
+      sql: `select 1 as found from sqlite_master where name = '${terms}' collate nocase`,
+      params: [],
+    },
+    optimize: { sql: `insert into ${terms} (${terms}) values ('optimize')`, params: [] },
+    forget: (key) => [
+      { sql: readDeleteTerms, params: [...key, ...key] },
+      { sql: `insert into ${terms} (${terms}) values ('optimize')`, params: [] },
+      { sql: `update ${session} set terms_at = base where ${same}`, params: key },
+    ],
+    isLate: true,
+    hasKeys: true,
+
+    search: (query) => termsPage(query, undefined, firstPage),
     candidates({ at, unread }) {
       const [found, rest] = [textNumbers(at), textNumbers(unread)];
       return found === undefined || rest === undefined ? undefined : [...found, ...rest];
     },
-
     unindexed: (after, limit) => ({
       sql: `select "partition", id, epoch from ${session}
       where terms_at < head and ("partition", id) > (?, ?) order by "partition", id limit ?`,

@@ -98,6 +98,12 @@ export function termsTable(prefix: string): string {
     using fts5(terms, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii')`;
 }
 
+/** The index of the sessions with lines that have no terms. */
+export function unindexedIndex(prefix: string): string {
+  return `create index if not exists ${prefix}session_unindexed on ${prefix}session ("partition", id)
+    where terms_at < head`;
+}
+
 /** The statements that bring the tables from one version to another. */
 export function migrationsBetween(
   prefix: string,
