@@ -83,7 +83,7 @@ describe.each([
   for (const { name, run } of sessionStoreConformance) {
     test(name, async ({ skip }) => {
       if (without !== undefined) skip(without);
-      await pool.query("truncate sessile.session cascade");
+      await pool.query("truncate sessile.session, sessile.entry, sessile.words cascade");
       const result = await run(fixtureOn(pool));
       if (result !== undefined) skip(result.skipped);
     });
@@ -91,7 +91,7 @@ describe.each([
     if (!/^search|eras|fork up to|handle from before|older version/.test(name)) continue;
     test(`${name}, with an index of words`, async ({ skip }) => {
       if (without !== undefined) skip(without);
-      await pool.query("truncate sessile.session cascade");
+      await pool.query("truncate sessile.session, sessile.entry, sessile.words cascade");
       const result = await run(fixtureOn(pool, true));
       if (result !== undefined) skip(result.skipped);
     });

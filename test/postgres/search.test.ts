@@ -73,8 +73,9 @@ it("only sessions with candidates are opened, and pages reach all of them", asyn
   expect(await find(store, "shell")).toEqual(["a rare shell"]);
   // The page of sessions, and one session's lines.
   expect(db.queries).toHaveLength(2);
-  await server.query(`insert into ${schema}.session select partition, 's' || n, gen_random_uuid(), base, head, size,
-    modified_at - n / 3 * interval '1 ms', created_at, cwd, entries, messages, preview_at, info_at, header, preview, info, null, words_at
+  const copied = "head, size, created_at, cwd, entries, messages, header, preview_at, preview, words_at";
+  await server.query(`insert into ${schema}.session (partition, id, epoch, modified_at, ${copied})
+    select partition, 's' || n, gen_random_uuid(), modified_at - n / 3 * interval '1 ms', ${copied}
     from ${schema}.session, generate_series(1, 999) n where id = 's0'`);
   await server.query(`insert into ${schema}.entry select partition, 's' || n, seq, line
     from ${schema}.entry, generate_series(1, 999) n where id = 's0'`);

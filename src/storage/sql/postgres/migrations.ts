@@ -144,6 +144,8 @@ const migrations: readonly ((schema: string) => string)[] = [
       terms text collate "C" not null
     );
     create index words_session on ${schema}.words (partition, id);
+    -- The planner needs no samples of words, and an erasure would have to remove them.
+    alter table ${schema}.words alter column terms set statistics 0;
     begin
       alter table ${schema}.words alter column terms set compression lz4;
     exception when others then

@@ -372,6 +372,7 @@ export function statementsFor(schemaName: string, search = false) {
     makeIndices: [
       `create index concurrently if not exists words_terms on ${words} using gin ((${terms}))
         with (gin_pending_list_limit = 256)`,
+      `alter index ${schema}.words_terms alter column 1 set statistics 0`,
       `create index concurrently if not exists session_unindexed on ${session} (partition, id) where unindexed`,
     ],
     /** Those that were not finished, and are of no use. */
