@@ -144,8 +144,11 @@ const migrations: readonly ((schema: string) => string)[] = [
       terms text collate "C" not null
     );
     create index words_session on ${schema}.words (partition, id);
-    -- The planner needs no samples of words, and an erasure would have to remove them.
+    -- The planner needs no samples of content, and an erasure would have to remove them.
     alter table ${schema}.words alter column terms set statistics 0;
+    alter table ${schema}.entry alter column line set statistics 0;
+    alter table ${schema}.session alter column cwd set statistics 0, alter column header set statistics 0,
+      alter column preview set statistics 0, alter column info set statistics 0;
     begin
       alter table ${schema}.words alter column terms set compression lz4;
     exception when others then
