@@ -143,11 +143,18 @@ const migrations: readonly ((schema: string) => string)[] = [
       -- The terms of each line, a space before each, and line feeds between lines.
       terms text collate "C" not null
     );
+    -- What the index has of a row: its terms, each after the key, so that no tenant reads the postings of another.
+    -- Its cost keeps the planner from reading all rows.
+    create function ${schema}.indexed_terms(terms text, key text) returns tsvector
+      language plpgsql immutable strict parallel safe cost 1000 as $body$ begin
+        return array_to_tsvector(string_to_array(
+          substr(replace(translate(terms, E'\\n', ''), ' ', ' ' || key), 2), ' '));
+      end $body$;
     create index words_session on ${schema}.words (partition, id);
     -- The planner needs no samples of content, and an erasure would have to remove them.
     alter table ${schema}.words alter column terms set statistics 0;
     alter table ${schema}.entry alter column line set statistics 0;
-    alter table ${schema}.session alter column cwd set statistics 0, alter column header set statistics 0,
+    alter table ${schema}.session alter column header set statistics 0,
       alter column preview set statistics 0, alter column info set statistics 0;
     begin
       alter table ${schema}.words alter column terms set compression lz4;

@@ -25,13 +25,6 @@ function cutLines(bytes: string, lengths: string, columns: readonly LineColumn[]
   ) as given`;
 }
 
-/**
- * The terms of a row of words, which is what the index has. A line's words each have a space before them, and
- * the key of the partition is put before each, so that no tenant reads the postings of another one.
- */
-const terms = `array_to_tsvector(string_to_array(
-        substr(replace(translate(terms, E'\\n', ''), ' ', ' ' || key), 2), ' '))`;
-
 /** The time of a change: grows with each change of a session, also if the server's clock steps back. */
 const nextTime = "greatest(modified_at, clock_timestamp())";
 
@@ -48,6 +41,7 @@ export function statementsFor(schemaName: string, search = false) {
   const session = `${schema}.session`;
   const entry = `${schema}.entry`;
   const words = `${schema}.words`;
+  const terms = `${schema}.indexed_terms(terms, key)`;
   /** The line of a number: one probe of the index for each. A join could compare each pair of rows. */
   const lineAt = (seq: string): string =>
     `select e.line from ${entry} e where e.partition = $1 and e.id = $2 and e.seq = ${seq}`;
