@@ -3,3 +3,4 @@
 export { sessionRedactor } from "./redaction.js";
 export { assertStoredTables } from "./shared/sqlite.js";
 export { agentRow, agents, formats, isOwnAgent } from "./table.js";
+export type { ForeignFormatName } from "./types.js";

@@ -7,13 +7,13 @@ import { estimateResourceTokens } from "../content/estimate/index.js";
 import {
   type Context,
   describeResource,
-  type ReplayAmount,
   type ReplayDecision,
   type ReplayPlace,
   type ReplayPolicy,
   type Resource,
   type StoredResource,
 } from "../content/index.js";
+import type { ReplayAmount } from "../content/internal.js";
 import { integerOption, stringArgument } from "../core/arguments.js";
 import { oneLine } from "../core/text.js";
 import { isSendable, resourceBlocks } from "./resources.js";

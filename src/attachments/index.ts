@@ -15,7 +15,7 @@ export {
   replayWithin,
   type Transfer,
 } from "./decide.js";
-export { type ExternalizeOptions, type ExternalizerReport, imageExternalizer } from "./externalize.js";
+export { type ExternalizerReport, imageExternalizer } from "./externalize.js";
 export { type IngestOptions, ingest } from "./ingest.js";
 export { findResource, grantResources, listResources, resourcesIn } from "./resources.js";
 export type { ImageContentSource, IngestSource, ReadFile, StoredSource } from "./sources.js";
@@ -27,7 +27,6 @@ export {
   resourceView,
   runViewTool,
   type ViewableSession,
-  type ViewResourceOptions,
   viewResource,
   viewTool,
   viewToolName,

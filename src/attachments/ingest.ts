@@ -6,14 +6,8 @@
 import { type BlobStore, digest } from "../blobs/index.js";
 import type { LinkResource, Resource, StoredResource } from "../content/index.js";
 import { checkLimits, type LimitProfile, type LimitSituation } from "../content/limits/index.js";
-import {
-  agreesWith,
-  type ImageMedia,
-  type Media,
-  mediaTypeOfName,
-  type PdfMedia,
-  sniff,
-} from "../content/media/index.js";
+import { agreesWith, type ImageMedia, type Media, mediaTypeOfName, sniff } from "../content/media/index.js";
+import type { PdfMedia } from "../content/media/internal.js";
 import { describe, integerOption, oneOfOption } from "../core/arguments.js";
 import { encodeUtf8 } from "../core/bytes.js";
 import { SessileError } from "../core/errors/index.js";

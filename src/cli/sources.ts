@@ -11,13 +11,19 @@ import zlib from "node:zlib";
 import type {
   ForeignFile,
   ForeignFormat,
-  ForeignFormatName,
   ImportedSession,
   ImportOptions,
   InteropReport,
   SqliteReader,
 } from "../agents/index.js";
-import { agentRow, agents, assertStoredTables, formats, isOwnAgent } from "../agents/internal.js";
+import {
+  agentRow,
+  agents,
+  assertStoredTables,
+  type ForeignFormatName,
+  formats,
+  isOwnAgent,
+} from "../agents/internal.js";
 import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../agents/node/index.js";
 import { scatteredSession } from "../agents/node/internal.js";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";

@@ -1,12 +1,10 @@
 export type { CoveredResource } from "./boundary.js";
-export { type BranchSummaryOptions, compact, summarizeBranch } from "./compact.js";
+export { compact, summarizeBranch } from "./compact.js";
 export {
   type FileAction,
   type FileLedger,
-  type FileLedgerOptions,
   type FileRecord,
   fileLedger,
-  type StaleFilesOptions,
   staleFiles,
 } from "./file-ledger/ledger.js";
 export type { FileToolTable } from "./file-ledger/operations.js";
@@ -22,15 +20,13 @@ export type {
   PlanAnswer,
   PlanOptions,
   Reinjection,
-  RetryOptions,
 } from "./options.js";
 export { planCompaction } from "./plan.js";
 export { prompts } from "./prompts.js";
 export { providerCompaction } from "./provider-compaction.js";
-export { type CutPointOptions, findCutPoint, hasInitialContext, initialContext } from "./retention.js";
+export { findCutPoint, hasInitialContext, initialContext } from "./retention.js";
 export {
   type PruneOptions,
-  type PruneThenSummarizeOptions,
   planPrune,
   pruneThenSummarize,
   type RecentUserMessagesOptions,
@@ -48,11 +44,10 @@ export type {
 } from "./strategy.js";
 export {
   type ContextGauge,
-  type ContextTokensOptions,
   contextGauge,
   contextTokens,
   isContextOverflow,
   isOverflow,
   shouldCompact,
 } from "./triggers.js";
-export { type TruncateOptions, truncateToolResult } from "./truncate.js";
+export { truncateToolResult } from "./truncate.js";

@@ -43,7 +43,7 @@ export interface PlanOptions {
   readonly skip?: ((item: ContextItem) => boolean) | undefined;
   /** The project's directory, for the paths of the file ledger. */
   readonly cwd?: string | undefined;
-  /** The file operations of the harness's tools; see {@link FileLedgerOptions}. */
+  /** The file operations of the harness's tools; see `fileLedger`. */
   readonly tools?: FileToolTable | undefined;
   /** Default `estimateMessageTokens` of `sessile/estimate`. */
   readonly estimate?: MessageEstimator | undefined;

@@ -9,11 +9,11 @@ import {
   type ContextItem,
   type ContextMessage,
   type TextBlock,
-  type ToolPair,
   type ToolResultMessage,
   toolPairs,
   type UserMessage,
 } from "../content/index.js";
+import type { ToolPair } from "../content/internal.js";
 import { integerArgument, integerOption } from "../core/arguments.js";
 import { withoutFooter } from "./boundary.js";
 import { omissionText, prompts } from "./prompts.js";

@@ -4,23 +4,18 @@
 export {
   type Context,
   type ContextItem,
-  type ContextView,
   contextFrom,
-  type ReplayAmount,
   type ReplayDecision,
   type ReplayPlace,
   type ReplayPolicy,
 } from "./context.js";
 export {
   type AssistantMessage,
-  type AsUserMessageOptions,
   assistantMessage,
   asUserMessage,
   type BashExecutionMessage,
   type BlobRef,
-  type BranchSummaryMessage,
   blockResource,
-  type CompactionSummaryMessage,
   type ContextMessage,
   type CustomMessage,
   describeResource,
@@ -43,4 +38,4 @@ export {
   type UserMessage,
   userMessage,
 } from "./message.js";
-export { messageText, type ToolPair, toolCalls, toolPairs } from "./tools.js";
+export { messageText, toolCalls, toolPairs } from "./tools.js";

@@ -6,7 +6,14 @@ export {
   noteRequest,
   tellRequests,
 } from "./asked-requests.js";
-export { blockTexts, describeImage, plainContent } from "./message.js";
+export type { ReplayAmount } from "./context.js";
+export {
+  type BranchSummaryMessage,
+  blockTexts,
+  type CompactionSummaryMessage,
+  describeImage,
+  plainContent,
+} from "./message.js";
 export {
   blockAttachments,
   blockResources,
@@ -22,4 +29,12 @@ export {
   withNewIds,
   withReferences,
 } from "./opaque-blocks.js";
-export { isBroken, isCutCall, type ToolSchema, type ToolShapes, toolShapes, toolsAfter } from "./tools.js";
+export {
+  isBroken,
+  isCutCall,
+  type ToolPair,
+  type ToolSchema,
+  type ToolShapes,
+  toolShapes,
+  toolsAfter,
+} from "./tools.js";

@@ -5,6 +5,6 @@
  * @module memory
  */
 export type { DocumentSource, MemoryBlock, SharedText } from "./blocks.js";
-export type { FactProposal, MemoryCompactionOptions } from "./compaction.js";
-export { type MemoryOptions, type PromptOptions, type SessionMemory, sessionMemory } from "./memory.js";
+export type { FactProposal } from "./compaction.js";
+export { type MemoryOptions, type SessionMemory, sessionMemory } from "./memory.js";
 export type { MemorySession, PromptReason } from "./path-state.js";

@@ -1,6 +1,7 @@
 /** Makes turns that alternate, with one result per call and ids that the target accepts. */
 
-import { type Context, type ToolPair, type ToolResultMessage, toolPairs } from "../content/index.js";
+import { type Context, type ToolResultMessage, toolPairs } from "../content/index.js";
+import type { ToolPair } from "../content/internal.js";
 import { describe, integerArgument } from "../core/arguments.js";
 import { crc32, encodeUtf8 } from "../core/bytes.js";
 import { isOf } from "../core/text.js";

@@ -1,11 +1,8 @@
 /** The texts that a projection adds. They are part of prompt caches: a change here changes every request. */
 
 import { withoutInvitation } from "../attachments/internal.js";
-import type {
-  BashExecutionMessage,
-  BranchSummaryMessage,
-  CompactionSummaryMessage,
-} from "../content/index.js";
+import type { BashExecutionMessage } from "../content/index.js";
+import type { BranchSummaryMessage, CompactionSummaryMessage } from "../content/internal.js";
 import { oneLine } from "../core/text.js";
 
 /** A compaction summary, in a tagged block. */

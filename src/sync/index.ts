@@ -1,3 +1,3 @@
 export { mergeSessions } from "./merge.js";
-export type { ErasureOptions, SyncOptions, SyncReport } from "./options.js";
+export type { ErasureOptions, SyncReport } from "./options.js";
 export { copySessions, syncSessions } from "./sessions.js";

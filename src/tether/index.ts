@@ -28,11 +28,8 @@ export { type FrameQuery, type FrameReading, FrameRing, type FrameRingOptions } 
 export {
   assistantDelta,
   assistantDone,
-  type FinishTurnOptions,
-  type FrameOptions,
   finishTurn,
   type OutgoingImage,
-  type OutgoingOptions,
   outgoingImages,
   receiveMessage,
   tetherImage,

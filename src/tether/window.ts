@@ -9,10 +9,9 @@ import {
   type TextBlock,
   type ThinkingBlock,
   type ToolCall,
-  type ToolPair,
   toolPairs,
 } from "../content/index.js";
-import { blockAttachments, withReferences } from "../content/internal.js";
+import { blockAttachments, type ToolPair, withReferences } from "../content/internal.js";
 import { integerArgument, unreachable } from "../core/arguments.js";
 import { jsonPieces } from "../core/json.js";
 

@@ -4,7 +4,7 @@ import type { SessionEntry, UnknownEntry } from "../session/index.js";
 import { EmbeddedConversation } from "./app/embedded.js";
 
 /** Options of {@link showConversation}. */
-export interface ConversationOptions {
+interface ConversationOptions {
   /**
    * The URL of an attachment's bytes, such as a `blob:` URL. Images are shown from it, and other files saved.
    * Called again when an attachment comes back into view. If it rejects, the attachment is only named.
@@ -15,7 +15,7 @@ export interface ConversationOptions {
 }
 
 /** A conversation in a page. */
-export interface ConversationView {
+interface ConversationView {
   /**
    * Shows the entries of a path, oldest first. Equal entries at the start stay as they are. The reader's
    * place stays too, also if entries are put before the first one; at the end it follows new entries.

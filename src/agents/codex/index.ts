@@ -9,7 +9,7 @@ import { codexAgent } from "./agent.js";
 import { readCodex } from "./read.js";
 import { appendCodex, writeCodex } from "./write.js";
 
-export { type CodexExec, type CodexExecOptions, codexExec } from "./codex-exec.js";
+export { type CodexExec, codexExec } from "./codex-exec.js";
 
 /**
  * The format of Codex.

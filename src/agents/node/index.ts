@@ -3,7 +3,6 @@
  */
 export {
   type FindOptions,
-  type FollowOptions,
   type FoundSession,
   findSessions,
   followSession,

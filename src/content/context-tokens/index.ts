@@ -18,7 +18,6 @@ export {
   escapeContextTokens,
   extractImagePaths,
   type FileFacts,
-  type InlineTokenOptions,
   parseContextTokens,
   printContextToken,
   renderSegments,

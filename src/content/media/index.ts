@@ -9,9 +9,7 @@ export {
   agreesWith,
   type ImageMedia,
   type ImageMediaType,
-  type InvalidReason,
   type Media,
   mediaTypeExtension,
   mediaTypeOfName,
-  type PdfMedia,
 } from "./types.js";

@@ -7,7 +7,7 @@
 // The one error class of the library.
 
 /** Parts of a {@link SessileError} beside its code and message. */
-export interface SessileErrorOptions<C extends ErrorCode> {
+interface SessileErrorOptions<C extends ErrorCode> {
   /** JSON-safe facts about the failure; the shape is fixed by the code. */
   readonly details: ErrorDetails[C];
   /** The error that caused this one. */

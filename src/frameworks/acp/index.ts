@@ -47,7 +47,7 @@ export type {
  * The agent's `agentCapabilities.promptCapabilities`. An absent member means that the agent does not accept
  * that content.
  */
-export interface PromptCapabilities {
+interface PromptCapabilities {
   /** It takes images. */
   readonly image?: boolean;
   /** It takes documents. */
@@ -127,7 +127,7 @@ interface ToolCallView {
 }
 
 /** Options of {@link acpReplay}. */
-export interface AcpReplayOptions {
+interface AcpReplayOptions {
   /** The store of the images. @default none: images are shown by their descriptions */
   readonly blobs?: BlobStore;
   /** The end of the shown branch. @default the session's leaf */

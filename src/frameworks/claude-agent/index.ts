@@ -104,7 +104,7 @@ export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): T
 // official ones.
 
 /** The key of a transcript. */
-export type ClaudeSessionKey = {
+type ClaudeSessionKey = {
   projectKey: string;
   sessionId: string;
   /** The transcript of a subagent; absent for the main transcript. */
@@ -121,7 +121,7 @@ export type ClaudeEntry = {
 };
 
 /** The summary of a main transcript, for lists. Its data belong to the SDK. */
-export type ClaudeSummary = {
+type ClaudeSummary = {
   sessionId: string;
   /** Milliseconds since 1970. */
   mtime: number;
@@ -129,7 +129,7 @@ export type ClaudeSummary = {
 };
 
 /** The SDK's `foldSessionSummary`. */
-export type FoldSessionSummary = (
+type FoldSessionSummary = (
   previous: ClaudeSummary | undefined,
   key: ClaudeSessionKey,
   entries: ClaudeEntry[],
@@ -170,7 +170,7 @@ export interface ClaudeAgentStore {
 // The store of the Claude Agent SDK: a transcript is a session, and each of its lines is an entry.
 
 /** Options of {@link claudeAgentStore}. */
-export interface ClaudeAgentStoreOptions extends Omit<AdapterOptions, "partition"> {
+interface ClaudeAgentStoreOptions extends Omit<AdapterOptions, "partition"> {
   /**
    * The SDK's `foldSessionSummary`. With it the SDK lists sessions without loading them. @default none: no
    * summaries

@@ -34,7 +34,6 @@ import {
   writeEntry,
 } from "./thread.js";
 
-export type { AdapterOptions } from "../shared/handles.js";
 export type { Serializer } from "./thread.js";
 
 // The checkpointer: a class that extends LangGraph's own base class.
@@ -48,7 +47,7 @@ export type LanggraphCheckpointer<M extends CheckpointModule> = InstanceType<M["
 };
 
 /** Options of {@link langgraphCheckpointer}. */
-export interface LanggraphOptions extends AdapterOptions {
+interface LanggraphOptions extends AdapterOptions {
   /** Converts values of channels. @default the serializer of the base class */
   readonly serde?: Serializer;
 }

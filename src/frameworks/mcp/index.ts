@@ -45,7 +45,7 @@ type McpPromptMessage = { role: "user" | "assistant"; content: ContentBlock };
 export type McpContent = { messages: McpPromptMessage[] };
 
 /** Options of {@link mcpContent}. */
-export interface McpContentOptions {
+interface McpContentOptions {
   /** How the messages travel: over `stdio` a message is small. Default `stdio`. */
   readonly transport?: "stdio" | "http";
   /** Limits that replace those of the transport. */

@@ -13,12 +13,10 @@ import type { EntryDraft, Session } from "../../session/index.js";
 import { type AdapterOptions, type AppendPlan, adapterSettings, SessionHandles } from "../shared/handles.js";
 import { canonicalText, isParcel, type Parcel, Parcels, textDigest, valueDigest } from "../shared/parcels.js";
 
-export type { AdapterOptions } from "../shared/handles.js";
-
 // A session of OpenAI Agents: its items are entries on the path to the leaf.
 
 /** Options of {@link openaiAgentsSession}. */
-export interface OpenAiAgentsOptions extends AdapterOptions {
+interface OpenAiAgentsOptions extends AdapterOptions {
   /** The key of the session: any string that is not empty. */
   readonly sessionId: string;
 }

@@ -19,10 +19,9 @@ import {
   type ImageMedia,
   type ImageMediaType,
   mediaTypeOfName,
-  type PdfMedia,
   sniff,
 } from "../../../content/media/index.js";
-import { needsPassword } from "../../../content/media/internal.js";
+import { needsPassword, type PdfMedia } from "../../../content/media/internal.js";
 import { describe } from "../../../core/arguments.js";
 import { encodeBase64 } from "../../../core/base64.js";
 import { decodeUtf8, decodeUtf16 } from "../../../core/bytes.js";

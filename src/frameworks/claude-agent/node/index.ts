@@ -10,7 +10,6 @@ export {
   type AttachmentContentBlock,
   type AttachmentError,
   type AttachmentErrorCode,
-  type PromptModeOptions,
   type ResolveAttachmentsOptions,
   resolveAttachmentsToContentBlocks,
   selectPromptMode,
