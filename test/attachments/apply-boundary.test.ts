@@ -1,7 +1,7 @@
 import { assistantMessage, contextFrom, type ImageBlock, userMessage } from "sessile";
 import type { LeakageBoundary, Transfer } from "sessile/attachments";
 import { describe, expect, test } from "vitest";
-import { dropRefusedAttachments, dropRefusedNotes } from "../../src/attachments/boundary.js";
+import { dropRefusedAttachments, dropRefusedNotes } from "../../src/attachments/internal.js";
 import { base64, image, png } from "./samples.js";
 
 const inline: ImageBlock = { type: "image", data: base64(png()), mimeType: "image/png" };

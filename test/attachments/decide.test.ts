@@ -22,7 +22,7 @@ import {
   type Transfer,
 } from "sessile/attachments";
 import { describe, expect, test } from "vitest";
-import { decideAttachments } from "../../src/attachments/decide.js";
+import { decideAttachments } from "../../src/attachments/internal.js";
 import { naiveDecisions } from "./naive-decisions.js";
 import { contextWith, everyBlob, image, sentAttachments } from "./samples.js";
 

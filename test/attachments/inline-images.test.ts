@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { assistantMessage, digest, type ImageBlock, toolResult, userMessage } from "sessile";
 import { sniff } from "sessile/media";
 import { describe, expect, test } from "vitest";
-import { inlineAsResources } from "../../src/attachments/boundary.js";
+import { inlineAsResources } from "../../src/attachments/internal.js";
 import { madeImage } from "../arbitraries/media.js";
 import { base64, bytesOf, contextWith, gif, image, png } from "./samples.js";
 

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { assistantMessage, type ContextItem, contextFrom, toolResult, userMessage } from "sessile";
 import { estimateResourceTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { currentTurnStart, occurrencesIn, turnNumbers } from "../../src/attachments/decide.js";
+import { occurrencesIn, turnNumbers } from "../../src/attachments/decide.js";
+import { currentTurnStart } from "../../src/attachments/internal.js";
 import { isSendable } from "../../src/attachments/resources.js";
 import { contextWith, image } from "./samples.js";
 

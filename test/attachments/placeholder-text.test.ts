@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { AttachmentReason } from "sessile/attachments";
 import { describe, expect, test } from "vitest";
-import { attachmentText, observationText } from "../../src/attachments/decide.js";
+import { attachmentText, observationText } from "../../src/attachments/internal.js";
 import { resource } from "../arbitraries/messages.js";
 import { image } from "./samples.js";
 

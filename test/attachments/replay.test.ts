@@ -10,7 +10,8 @@ import {
 } from "sessile/attachments";
 import { estimateImageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { applyVerdict, decideAttachments } from "../../src/attachments/decide.js";
+import { applyVerdict } from "../../src/attachments/decide.js";
+import { decideAttachments } from "../../src/attachments/internal.js";
 import { contextWith, image } from "./samples.js";
 
 const reply = assistantMessage({ provider: "p", model: "m" }, "ok");

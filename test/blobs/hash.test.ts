@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { blobStore, digest, type HashFunction } from "sessile";
 import { describe, expect, test } from "vitest";
-import { hashTable } from "../../src/blobs/hash.js";
+import { hashTable } from "../../src/blobs/internal.js";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
 import { nodeSha256 } from "../../src/storage/files/blobs/layout.js";
 

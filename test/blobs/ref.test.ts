@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { type BlobRef, blobRefsIn, isBlobRef } from "sessile";
 import { describe, expect, test } from "vitest";
-import { partsByRef, refArgument, toRef } from "../../src/blobs/ref.js";
+import { partsByRef, toRef } from "../../src/blobs/internal.js";
+import { refArgument } from "../../src/blobs/ref.js";
 
 const hex = fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: 64, maxLength: 64 });
 const algorithm = fc.constantFrom("sha256", "blake3" as const);

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { type BlobBackend, type BlobQuotas, type BlobStore, blobStore, collectGarbage } from "sessile";
 import { SessileError } from "sessile/errors";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ProcessQuotas } from "../../src/blobs/internal.js";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
-import { ProcessQuotas } from "../../src/blobs/quotas.js";
 import { holdAgainstModel } from "../support/blob-quotas.js";
 import { rounds } from "../support/rounds.js";
 

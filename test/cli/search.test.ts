@@ -18,7 +18,7 @@ import { importSession } from "sessile/interop";
 import { type FoundSession, fileSessionStore, findSessions, sessionFiles } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
-import { formats } from "../../src/agents/table.js";
+import { formats } from "../../src/agents/internal.js";
 import type { CommandContext } from "../../src/cli/command.js";
 import { searchFound } from "../../src/cli/commands/search.js";
 import type { FoundSession as FoundInStore } from "../../src/cli/named-session.js";

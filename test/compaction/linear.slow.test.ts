@@ -1,7 +1,8 @@
 import { assistantMessage, contextFrom, toolResult, userMessage } from "sessile";
 import { fileLedger, isContextOverflow, planPrune, prompts, truncateToolResult } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
-import { filterNotes, notedIds } from "../../src/attachments/boundary.js";
+import { notedIds } from "../../src/attachments/boundary.js";
+import { filterNotes } from "../../src/attachments/internal.js";
 import { coveredResources, resourceNotes, withoutResourceNotes } from "../../src/compaction/boundary.js";
 import { ledgerDetails, ledgerText, stripLedgerText } from "../../src/compaction/file-ledger/ledger.js";
 import { operationsOfPatch } from "../../src/compaction/file-ledger/operations.js";

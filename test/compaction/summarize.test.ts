@@ -3,8 +3,9 @@ import { type Context, type ContextMessage, contextFrom, type Message } from "se
 import { type CompactOptions, compact, prompts, type SummaryPart } from "sessile/compaction";
 import type { SessileError } from "sessile/errors";
 import { describe, expect, test, vi } from "vitest";
+import { readGeneration, summarizePart } from "../../src/compaction/internal.js";
 import { summaryRequest } from "../../src/compaction/prompts.js";
-import { type Generation, readGeneration, summarizePart } from "../../src/compaction/summarize.js";
+import type { Generation } from "../../src/compaction/summarize.js";
 import { sleep, untilAborted } from "../../src/core/concurrency.js";
 import { text } from "../arbitraries/values.js";
 import {

@@ -1,6 +1,6 @@
 import { assistantMessage, messageText } from "sessile";
 import { describe, expect, test } from "vitest";
-import { opaqueWords } from "../../src/content/opaque-blocks.js";
+import { opaqueWords } from "../../src/content/internal.js";
 
 describe("opaqueWords", () => {
   test.each<[string, unknown, string]>([

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { blockResource, describeResource, isResource, type LinkResource, type StoredResource } from "sessile";
 import { describe, expect, test } from "vitest";
-import { describeImage } from "../../src/content/message.js";
+import { describeImage } from "../../src/content/internal.js";
 import { imageBlock, resource, textBlock } from "../arbitraries/messages.js";
 import { jsonValue, text } from "../arbitraries/values.js";
 

@@ -11,8 +11,7 @@ import {
   type SessionTree,
 } from "sessile";
 import { SessileError } from "sessile/errors";
-import { decodeLine } from "../../src/log/decode.js";
-import { parseEntryPrefix } from "../../src/log/entry-prefix.js";
+import { decodeLine, parseEntryPrefix } from "../../src/log/internal.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 const id = "mutant";

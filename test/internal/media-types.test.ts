@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { coveredTag, filterNotes, notedIds, withoutInvitation } from "../../src/attachments/boundary.js";
+import { notedIds } from "../../src/attachments/boundary.js";
+import { coveredTag, filterNotes, withoutInvitation } from "../../src/attachments/internal.js";
 import { resourceNotes } from "../../src/compaction/boundary.js";
 import {
   knownMediaTypes,

@@ -3,27 +3,28 @@ import { encodeEntry, type ParsedSession, parseSession, type SessionHeader } fro
 import { describe, expect, test, vi } from "vitest";
 import { crc32, decodeUtf8, encodeUtf8 } from "../../src/core/bytes.js";
 import {
+  appendChecksum,
   type DecodeContext,
   type DecodedLine,
   decodeBody,
   decodeHeads,
   decodeLine,
   decodeUsualHeader,
+  entryProblem,
   headerVersion,
+  idToOrdinal,
   isNewer,
   isUsualEntry,
-  parseUsualLine,
-} from "../../src/log/decode.js";
-import { parseTimestamp, toEntryKey } from "../../src/log/entry-prefix.js";
-import { appendChecksum } from "../../src/log/line-json.js";
-import { idToOrdinal, migrateEntry, migrateLine, ordinalToId } from "../../src/log/migrate.js";
-import {
-  entryProblem,
   isUsualMessage,
   messageProblem,
+  migrateLine,
   normalizeContent,
-  normalizeMessage,
-} from "../../src/log/validate.js";
+  parseTimestamp,
+  parseUsualLine,
+  toEntryKey,
+} from "../../src/log/internal.js";
+import { migrateEntry, ordinalToId } from "../../src/log/migrate.js";
+import { normalizeMessage } from "../../src/log/validate.js";
 import { damage, damaged } from "../arbitraries/bytes.js";
 import { entryTypes, header, sessionEntry } from "../arbitraries/entries.js";
 import { message, messagesByRole } from "../arbitraries/messages.js";

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { encodeEntry, parseSession, type SessionEntry, type UnknownEntry, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
-import { encodeHeader, encodeValidLine, spliceJson } from "../../src/log/encode.js";
-import { removeChecksum } from "../../src/log/line-json.js";
+import { encodeHeader, encodeValidLine, removeChecksum, spliceJson } from "../../src/log/internal.js";
 import { header, plainHeader, sessionEntry } from "../arbitraries/entries.js";
 import { jsonValue } from "../arbitraries/values.js";
 

@@ -1,16 +1,16 @@
 import fc from "fast-check";
 import { encodeEntry } from "sessile";
 import { describe, expect, test } from "vitest";
+import { hexDigit } from "../../src/log/entry-prefix.js";
 import {
   type EntryHead,
   EntryPrefix,
-  hexDigit,
   parseEntryPrefix,
   parseTimestamp,
   printTimestamp,
   toEntryId,
   toEntryKey,
-} from "../../src/log/entry-prefix.js";
+} from "../../src/log/internal.js";
 import { damage, damaged } from "../arbitraries/bytes.js";
 import { sessionEntry } from "../arbitraries/entries.js";
 import { hexId, timestamp } from "../arbitraries/values.js";

@@ -37,12 +37,10 @@ import {
   type EntryTypeSpec,
   entryTypeNames,
   entryTypes,
-  entryTypesWith,
   type headerFields,
-  kindsInContext,
-  references,
 } from "../../src/log/entry-types.js";
-import { entryProblem, headerProblem } from "../../src/log/validate.js";
+import { entryProblem, entryTypesWith, kindsInContext, references } from "../../src/log/internal.js";
+import { headerProblem } from "../../src/log/validate.js";
 import type { frameShape, imageFields, payloadShapes } from "../../src/tether/frame.js";
 import { entryTypes as generatedTypes, header, plainHeader, sessionEntry } from "../arbitraries/entries.js";
 import { message } from "../arbitraries/messages.js";

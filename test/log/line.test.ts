@@ -1,8 +1,13 @@
 import fc from "fast-check";
 import { encodeEntry } from "sessile";
 import { describe, expect, test } from "vitest";
-import { appendChecksum, findChecksum, parseLine, removeChecksum } from "../../src/log/line-json.js";
-import { LineSplitter } from "../../src/log/line-splitter.js";
+import {
+  appendChecksum,
+  findChecksum,
+  LineSplitter,
+  parseLine,
+  removeChecksum,
+} from "../../src/log/internal.js";
 import { cuts, damage, damaged, piecesOf } from "../arbitraries/bytes.js";
 import { sessionEntry } from "../arbitraries/entries.js";
 import { jsonValue } from "../arbitraries/values.js";

@@ -1,9 +1,13 @@
 import fc from "fast-check";
 import type { SessionEntry } from "sessile";
 import { describe, expect, test } from "vitest";
-import { searchTermsOfLine } from "../../src/log/internal.js";
-import { candidateTerms, searchTexts } from "../../src/log/search-terms.js";
-import { matchTexts, parseQuery } from "../../src/log/search-words.js";
+import {
+  candidateTerms,
+  matchTexts,
+  parseQuery,
+  searchTermsOfLine,
+  searchTexts,
+} from "../../src/log/internal.js";
 
 const place = { id: "00000001", parentId: null, timestamp: "2026-01-01T00:00:00.000Z" };
 const lineOf = (entry: object) => new TextEncoder().encode(JSON.stringify(entry));

@@ -1,16 +1,15 @@
 import fc from "fast-check";
 import { memorySessionStore, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
-import { lineTest } from "../../src/log/search-scan.js";
-import { searchTermsOfLine } from "../../src/log/search-terms.js";
 import {
   foldCase,
+  lineTest,
   matchTexts,
   parseQuery,
   type SearchPhrase,
-  textWords,
-  type Word,
-} from "../../src/log/search-words.js";
+  searchTermsOfLine,
+} from "../../src/log/internal.js";
+import { textWords, type Word } from "../../src/log/search-words.js";
 import { rounds } from "../support/rounds.js";
 
 const unspaced = ["Han", "Hira", "Kana", "Bopo", "Thai", "Lao", "Khmr", "Mymr"]

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import type { ImageBlock, TextBlock } from "sessile";
 import { describe, expect, test } from "vitest";
-import { BlockReader, cleanText, isBlank } from "../../src/providers/block-reader.js";
+import { BlockReader, cleanText } from "../../src/providers/block-reader.js";
+import { isBlank } from "../../src/providers/internal.js";
 import { LossList } from "../../src/providers/losses.js";
 import { imageBlock, textBlock } from "../arbitraries/messages.js";
 

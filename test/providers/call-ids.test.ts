@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import type { CallIdRule } from "sessile";
 import { describe, expect, test } from "vitest";
-import { CallIds } from "../../src/providers/pair-tool-calls.js";
+import { CallIds } from "../../src/providers/internal.js";
 import { text } from "../arbitraries/values.js";
 
 const rules: readonly (readonly [string, CallIdRule | undefined])[] = [

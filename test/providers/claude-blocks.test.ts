@@ -1,6 +1,6 @@
 import type { MediaPart, ReferencePart } from "sessile";
 import { describe, expect, test } from "vitest";
-import { claudeShownBlock } from "../../src/providers/claude-blocks.js";
+import { claudeShownBlock } from "../../src/providers/internal.js";
 
 const origin = { entryId: "e", item: 0 };
 const resource = {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cleanJson, cleanText, isBlank, withoutSpaceAtEnd } from "../../src/providers/block-reader.js";
+import { cleanJson, cleanText, withoutSpaceAtEnd } from "../../src/providers/block-reader.js";
+import { isBlank } from "../../src/providers/internal.js";
 import { jsonValue, text } from "../arbitraries/values.js";
 
 describe("cleanText", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { contentBlock } from "../../src/providers/content-blocks.js";
+import { contentBlock } from "../../src/providers/internal.js";
 import { mediaPart } from "../../src/providers/media-part.js";
 import { text } from "../arbitraries/values.js";
 import { bytesOf } from "../attachments/samples.js";

@@ -11,11 +11,10 @@ import {
 import { replayAlways } from "sessile/attachments";
 import { limitProfiles } from "sessile/limits";
 import { describe, expect, test } from "vitest";
-import { inlineAsResources } from "../../src/attachments/boundary.js";
-import { cleanJson, isBlank, withoutSpaceAtEnd } from "../../src/providers/block-reader.js";
+import { inlineAsResources } from "../../src/attachments/internal.js";
+import { cleanJson, withoutSpaceAtEnd } from "../../src/providers/block-reader.js";
+import { CallIds, isBlank, namePrefix } from "../../src/providers/internal.js";
 
-import { CallIds } from "../../src/providers/pair-tool-calls.js";
-import { namePrefix } from "../../src/providers/placeholders.js";
 import { pathsIn } from "../../src/providers/rejection.js";
 import { base64, contextWith, image, png } from "../attachments/samples.js";
 import { exponentOf, exponentOfAsync, growing, maxExponent } from "../support/growth.js";

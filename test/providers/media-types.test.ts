@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { acceptsMedia, identifyMedia, isMediaType, isTextual } from "../../src/providers/media-part.js";
+import { isTextual } from "../../src/providers/internal.js";
+import { acceptsMedia, identifyMedia, isMediaType } from "../../src/providers/media-part.js";
 import { madeImage } from "../arbitraries/media.js";
 import { bytesOf, gif, lfsPointer, pdf, png } from "../attachments/samples.js";
 

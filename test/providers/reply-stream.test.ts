@@ -1,6 +1,6 @@
 import type { ReplyDelta } from "sessile";
 import { describe, expect, it } from "vitest";
-import { type ReplyAccumulator, replyFailed, replyStream } from "../../src/providers/reply-stream.js";
+import { type ReplyAccumulator, replyFailed, replyStream } from "../../src/providers/internal.js";
 
 interface Word {
   readonly word?: string;

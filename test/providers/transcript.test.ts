@@ -16,7 +16,7 @@ import { type ClaudeAgentMessage, claudeAgentMessages } from "sessile/claude-age
 import { codexExec } from "sessile/codex";
 import { mcpContent } from "sessile/mcp";
 import { describe, expect, test } from "vitest";
-import { asContent, callText, resultHeading, toTranscript } from "../../src/providers/transcript.js";
+import { asContent, callText, resultHeading, toTranscript } from "../../src/providers/internal.js";
 import { image } from "../attachments/samples.js";
 
 const origin = { entryId: "m0", item: 0 };

@@ -1,12 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  bashText,
-  branchSummaryText,
-  namePrefix,
-  placeholderText,
-  summaryText,
-} from "../../src/providers/placeholders.js";
+import { bashText, branchSummaryText, namePrefix } from "../../src/providers/internal.js";
+import { placeholderText, summaryText } from "../../src/providers/placeholders.js";
 import { text } from "../arbitraries/values.js";
 
 describe("namePrefix", () => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { type EntryDraft, encodeEntry, type SessionEntry, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
 import { describe, expect, it, test } from "vitest";
-import { decodeLine } from "../../src/log/decode.js";
+import { decodeLine } from "../../src/log/internal.js";
 import { checkDraft, draftEntry, isSameEntry } from "../../src/session/runtime/drafts.js";
 import { entryTypes, sessionEntry } from "../arbitraries/entries.js";
 

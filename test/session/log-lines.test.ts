@@ -1,6 +1,7 @@
 import type { LogBatch, LogPosition, SessionLog } from "sessile";
 import { expect, test } from "vitest";
-import { eachLine, logBatchLines, storedLines } from "../../src/session/runtime/log-lines.js";
+import { eachLine } from "../../src/session/internal.js";
+import { logBatchLines, storedLines } from "../../src/session/runtime/log-lines.js";
 import { FileBackend } from "../../src/storage/files/session-backend.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 

@@ -15,8 +15,8 @@ import { assistantDelta, readFrame } from "sessile/tether";
 import { describe, expect, test, vi } from "vitest";
 import { searchTermsOfLine } from "../../src/log/internal.js";
 import { cleanLine } from "../../src/memory/blocks.js";
-import { asContent } from "../../src/providers/transcript.js";
-import { viewerHtml } from "../../src/viewer/html.js";
+import { asContent } from "../../src/providers/internal.js";
+import { viewerHtml } from "../../src/viewer/internal.js";
 import { checkedTargets } from "../support/checked-targets.js";
 
 /** Bytes of a text in JSON; a backtracking expression fails from some 6 MB on, and a line has at most 64 MiB. */

@@ -11,11 +11,16 @@ import {
   userMessage,
 } from "sessile";
 import { describe, expect, test, vi } from "vitest";
-import { type LineTest, lineTest } from "../../src/log/search-scan.js";
-import { candidateTerms } from "../../src/log/search-terms.js";
-import { foldCase, matchTexts, normalizedText, parseQuery } from "../../src/log/search-words.js";
-import { searchSessions } from "../../src/session/store/search.js";
-import { openLog } from "../../src/session/store/store.js";
+import {
+  candidateTerms,
+  foldCase,
+  type LineTest,
+  lineTest,
+  matchTexts,
+  parseQuery,
+} from "../../src/log/internal.js";
+import { normalizedText } from "../../src/log/search-words.js";
+import { openLog, searchSessions } from "../../src/session/internal.js";
 import { EntryTable } from "../../src/session/tree/session-tree.js";
 import { rounds } from "../support/rounds.js";
 import { hookedMemory } from "./hooked-backend.js";

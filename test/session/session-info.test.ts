@@ -11,7 +11,8 @@ import {
 } from "sessile";
 import { describe, expect, it } from "vitest";
 import { uuidv7 } from "../../src/core/ids.js";
-import { assertValidEntry } from "../../src/log/encode.js";
+import { assertValidEntry } from "../../src/log/internal.js";
+import { LogReader } from "../../src/session/internal.js";
 import {
   forkTitle,
   headerInfo,
@@ -20,7 +21,6 @@ import {
   slugBySessionId,
   withApproval,
 } from "../../src/session/runtime/session-info.js";
-import { LogReader } from "../../src/session/tree/log-reader.js";
 import { entryFields, sessionOf } from "../arbitraries/entries.js";
 import { processorMs } from "../support/processor-time.js";
 

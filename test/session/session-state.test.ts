@@ -1,8 +1,8 @@
 import { type SessionBackend, type SessionHeader, type SessionLog, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
+import { treeRows } from "../../src/session/internal.js";
 import type { SessionSettings } from "../../src/session/runtime/loaded-log.js";
 import { type SessionState, sessionState } from "../../src/session/runtime/session-state.js";
-import { treeRows } from "../../src/session/tree/session-tree.js";
 import { hookedMemory } from "./hooked-backend.js";
 
 const settings: SessionSettings = {

@@ -9,9 +9,10 @@ import {
 } from "sessile";
 import { SessileError } from "sessile/errors";
 import { describe, expect, test, vi } from "vitest";
+import { treeRows } from "../../src/session/internal.js";
 import { storedLines } from "../../src/session/runtime/log-lines.js";
 import type { LiveSession } from "../../src/session/runtime/session.js";
-import { branchEnds, treeRows } from "../../src/session/tree/session-tree.js";
+import { branchEnds } from "../../src/session/tree/session-tree.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { gate, hookedBackend, hookedMemory, type LogHooks } from "./hooked-backend.js";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { storedSummary, summarizeLines } from "../../src/session/store/list.js";
-import { LogReader } from "../../src/session/tree/log-reader.js";
+import { LogReader, summarizeLines } from "../../src/session/internal.js";
+import { storedSummary } from "../../src/session/store/list.js";
 import { breakage } from "../arbitraries/broken-sessions.js";
 import { entryTree, header, sessionOf } from "../arbitraries/entries.js";
 

@@ -18,8 +18,8 @@ import {
 } from "sessile";
 import { describe, expect, it } from "vitest";
 import { runInMemory } from "../../src/session/context/build-context.js";
+import { noRow, treeRows } from "../../src/session/internal.js";
 import { toolStateSteps, turnSteps } from "../../src/session/runtime/turn-settings.js";
-import { noRow, treeRows } from "../../src/session/tree/session-tree.js";
 import { conversation, pathTo } from "../arbitraries/conversations.js";
 import { sessionOf } from "../arbitraries/entries.js";
 import { jsonValue } from "../arbitraries/values.js";

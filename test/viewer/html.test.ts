@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { memoryBlobStore, parseSession } from "sessile";
 import { expect, it } from "vitest";
-import { inertJson, viewerEvents, viewerHtml } from "../../src/viewer/html.js";
+import { inertJson } from "../../src/viewer/html.js";
+import { viewerEvents, viewerHtml } from "../../src/viewer/internal.js";
 import type { PageData, PageEntry, PageUpdate } from "../../src/viewer/page-data.js";
 import { entryTree, header } from "../arbitraries/entries.js";
 import { png } from "../attachments/samples.js";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { AssistantMessage } from "sessile";
 import { readAnthropicReply } from "sessile/anthropic";
 import { describe, expect, test } from "vitest";
-import { blockFields } from "../../../src/providers/reply-shape.js";
+import { blockFields } from "../../../src/providers/internal.js";
 import { jsonValue } from "../../arbitraries/values.js";
 import { callingReply, messageOf, type ScriptedReply } from "../../support/providers/anthropic/replies.js";
 

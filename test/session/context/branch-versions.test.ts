@@ -2,14 +2,8 @@ import fc from "fast-check";
 import { type SessionEntry, SessionTree, type UnknownEntry, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
 import { type BranchVersion, BranchVersions } from "../../../src/session/context/branch-versions.js";
-import {
-  applyEdit,
-  applyUpdates,
-  entryItem,
-  entryUpdates,
-  latestEdits,
-} from "../../../src/session/context/context-items.js";
-import { treeRows } from "../../../src/session/tree/session-tree.js";
+import { applyEdit, entryItem, latestEdits } from "../../../src/session/context/context-items.js";
+import { applyUpdates, entryUpdates, treeRows } from "../../../src/session/internal.js";
 import { rounds } from "../../support/rounds.js";
 
 const time = { timestamp: "2026-01-01T00:00:00.000Z" };

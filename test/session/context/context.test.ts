@@ -18,7 +18,7 @@ import {
   runInMemory,
 } from "../../../src/session/context/build-context.js";
 import { assembleItems, type ItemParts } from "../../../src/session/context/context-items.js";
-import { noRow, treeRows } from "../../../src/session/tree/session-tree.js";
+import { noRow, treeRows } from "../../../src/session/internal.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { type AnyEntry, entryTree, sessionOf } from "../../arbitraries/entries.js";
 import { rounds } from "../../support/rounds.js";

@@ -15,7 +15,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { OpenFile } from "../../../src/core/node/file-system.js";
 import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
-import { tornLineTerminator } from "../../../src/log/diagnostics.js";
+import { tornLineTerminator } from "../../../src/log/internal.js";
 import { tornTailEnding } from "../../../src/storage/files/file-log.js";
 import { copyLog, saveCopy } from "../../../src/storage/files/replace-log.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";

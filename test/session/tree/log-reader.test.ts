@@ -5,9 +5,8 @@ import { type Diagnostic, encodeEntry, memorySessionStore, parseSession, type Se
 import { diagnoseSession, fileSessionStore, openSessionFile } from "sessile/node";
 import { describe, expect, test } from "vitest";
 import { crc32, decodeUtf8 } from "../../../src/core/bytes.js";
-import { DiagnosticList } from "../../../src/log/diagnostics.js";
-import { LogReader } from "../../../src/session/tree/log-reader.js";
-import { treeRows } from "../../../src/session/tree/session-tree.js";
+import { DiagnosticList } from "../../../src/log/internal.js";
+import { LogReader, treeRows } from "../../../src/session/internal.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";
 import { collectGarbage } from "../../support/collect-garbage.js";
