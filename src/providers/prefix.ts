@@ -216,7 +216,7 @@ function repeats({ prefix = "" }: AssistantMessage, expected: string, tools: unk
 }
 
 /** Whether the content of a reply is what was recorded with its request. */
-function hasOwnContent(message: AssistantMessage): boolean {
+export function hasOwnContent(message: AssistantMessage): boolean {
   const recorded = message.prefix?.slice(digestDigits) ?? "";
   return recorded === "" || recorded === contentDigest(message);
 }

@@ -18,7 +18,7 @@ import { Base64Placeholders, entryOutline, type Outline, withBase64Placeholders 
 import { isOwn } from "./model-ref.js";
 import { pairTurns } from "./pair-tool-calls.js";
 import { withoutPastReasoning } from "./past-reasoning.js";
-import { comparePrefix, type RequestPrefix, toolsAsRecorded } from "./prefix.js";
+import { comparePrefix, hasOwnContent, type RequestPrefix, toolsAsRecorded } from "./prefix.js";
 import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
 import type {
   NeutralRequest,
@@ -29,7 +29,7 @@ import type {
   PendingUserPart,
 } from "./request.js";
 import { latestOnly, mediaIn, selectMessages } from "./select-messages.js";
-import type { RenderTools, Target } from "./target.js";
+import type { HeldReply, RenderTools, Target } from "./target.js";
 import { requestUsage } from "./usage.js";
 
 /**
@@ -63,11 +63,11 @@ export async function project<V>(
   const losses = new LossList();
   const { items, refused } = await permittedItems(context.items, target, options);
   const isLatest = rules.history === "latest";
-  const shown = { ...context, items };
+  const given = { ...context, items };
   // A target that keeps its own history gets no message of a model.
   const inlined: InlineContext = isLatest
-    ? { context: shown, images: new Map() }
-    : inlineAsResources(shown, needsDigests(options), "assistant");
+    ? { context: given, images: new Map() }
+    : inlineAsResources(given, needsDigests(options), "assistant");
   const selected = selectMessages(inlined.context.items, { model, rules, losses });
   const { system, messages } = isLatest ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
@@ -92,20 +92,39 @@ export async function project<V>(
     noteRequest(context, { answers, digest: () => prefix().digest });
   }
   const cached = cachedParts(request, target, options);
-  const render = (reportLoss: RenderTools["reportLoss"]) =>
-    target.render(request, { trace: (block) => block, endsCache: (part) => cached.has(part), reportLoss });
+  const render = (reportLoss: RenderTools["reportLoss"], since?: HeldReply) =>
+    target.render(
+      request,
+      { trace: (block) => block, endsCache: (part) => cached.has(part), reportLoss },
+      since,
+    );
   const drawn = lazyValue(request, target.embedsBase64 === true, render, (part, loss) => {
     // Text that the projection added is not a loss.
     if (part.origin.item >= 0) losses.add(part.origin, loss);
   });
   const found = losses.inOrder();
+  const held = isLatest
+    ? undefined
+    : heldReply({ request, target, context, prefix, losses: found, now: attaching.now() });
+  const news = { ...request, turns: request.turns.slice((held?.turn ?? 0) + 1) };
+  const shown =
+    held &&
+    lazyValue(
+      news,
+      target.embedsBase64 === true,
+      (report) => render(report, held),
+      () => undefined,
+    );
   const forced = found.filter(({ by }) => by !== "policy");
   if (onLoss === "throw") refuseLossy(target, forced);
   const usage = lazy(() => requestUsage(request, target, tools === toolsAsRecorded ? undefined : tools));
+  const sentValue = shown ?? drawn;
   const projection: Projection<V> = {
     get value() {
-      return drawn.value();
+      return sentValue.value();
     },
+    ...(held === undefined ? {} : { continues: held.entryId }),
+    whole: () => drawn.value(),
     losses: forced,
     byPolicy: found.filter(({ by }) => by === "policy"),
     warnings: requestWarnings(request, broken, found, isPaused(items)),
@@ -125,10 +144,49 @@ export async function project<V>(
     target: target.name,
     explain: (error, search) => {
       const named = options.boundary === undefined;
-      return explainRejection(error, { context, request, target, cached, named }, search);
+      const asSent: Target<unknown> =
+        held === undefined ? target : { ...target, render: (all, tools) => target.render(all, tools, held) };
+      return explainRejection(error, { context, request, target: asSent, cached, named }, search);
     },
   };
-  return Object.defineProperty(projection, entryOutline, { value: drawn.outline });
+  return Object.defineProperty(projection, entryOutline, { value: sentValue.outline });
+}
+
+/**
+ * The reply whose request the provider holds, if this one repeats all of it and adds a turn of the user; undefined
+ * if all has to be sent. A reply that was cut may not be held, and one that changed is held as it came.
+ */
+function heldReply({
+  request: { turns },
+  target: { heldMs = 0 },
+  context: { items },
+  prefix,
+  losses,
+  now,
+}: {
+  readonly request: NeutralRequest;
+  readonly target: Target<unknown>;
+  readonly context: Pick<Context, "items">;
+  readonly prefix: () => RequestPrefix;
+  readonly losses: readonly Loss[];
+  readonly now: number;
+}): (HeldReply & { readonly entryId: string }) | undefined {
+  const turn = turns.length - 2;
+  const parts = turns[turn]?.parts ?? [];
+  if (heldMs <= 0 || turns[turn]?.role !== "assistant" || turns[turn + 1]?.role !== "user") return undefined;
+  const item = parts[0]?.origin.item ?? -1;
+  const { entryId, message, edited } = items[item] ?? {};
+  if (entryId === undefined || message?.role !== "assistant" || edited === true) return undefined;
+  const { stopReason, timestamp, providerFields } = message;
+  const id = providerFields?.id;
+  const isWhole = stopReason === "stop" || stopReason === "toolUse";
+  if (typeof id !== "string" || !isWhole || now - timestamp >= heldMs || timestamp > now) return undefined;
+  if (parts.some(({ origin }) => origin.item !== item) || losses.some((loss) => loss.entryId === entryId))
+    return undefined;
+  const { state, since } = prefix();
+  return state === "unchanged" && since === entryId && hasOwnContent(message)
+    ? { turn, id, entryId }
+    : undefined;
 }
 
 /** The prefix of a request whose history the target keeps: nothing can be compared. */

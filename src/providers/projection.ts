@@ -84,6 +84,16 @@ export interface Projection<V> {
    * access, except for targets that bind reasoning.
    */
   readonly prefix: RequestPrefix;
+  /**
+   * The reply that the request continues, if `value` has only what is new: a target with `continue`, and a provider
+   * that holds the rest. Absent otherwise.
+   */
+  readonly continues?: string;
+  /**
+   * The value with all turns. Send it if the provider refuses a continued request for any reason: what it holds ends
+   * without notice.
+   */
+  whole(): V;
   /** The request before the target rendered it. */
   readonly request: NeutralRequest;
   /** {@link Target.name}. */

@@ -45,10 +45,24 @@ export interface Target<V> {
    */
   readonly embedsBase64?: boolean;
   /**
+   * How long after a reply its provider holds the conversation, in milliseconds. Within it, a request that repeats
+   * all that the reply answered has only what is new. @default 0, all is sent
+   */
+  readonly heldMs?: number;
+  /**
    * Writes the request. Pure: the same turns give the same value, in fresh arrays and objects that a caller
    * may change.
+   * @param since for a target with `heldMs`: only what follows this reply is written, with a reference to it
    */
-  render(request: NeutralRequest, tools: RenderTools): V;
+  render(request: NeutralRequest, tools: RenderTools, since?: HeldReply): V;
+}
+
+/** A reply that its provider holds, with all that it answered. */
+export interface HeldReply {
+  /** The index of its turn. */
+  readonly turn: number;
+  /** The provider's id of it. */
+  readonly id: string;
 }
 
 /**

@@ -42,6 +42,13 @@ export interface AnthropicMessagesOptions {
    * declared tools.
    */
   readonly cacheTtl?: "5m" | "1h";
+  /**
+   * Sends only what is new if the API still holds the rest, by a message thread (beta `message-threads-2026-08-12`,
+   * not with zero data retention). A value with `thread.type` `continue` takes no `tools` beside it; if the API
+   * refuses it, send `whole()`. Give `project` the `tools`, since a thread keeps those of its first request. Default
+   * false.
+   */
+  readonly continue?: boolean;
 }
 
 /**
@@ -92,9 +99,24 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
     embedsBase64: true,
     estimate: { image: facts.image ?? "anthropicLarge" },
     maxCacheMarkers: 4,
-    render: (request, tools) => renderAnthropic(request, { cacheTtl, trimsAssistant }, tools),
+    ...(options.continue === true ? { heldMs: threadMs } : {}),
+    render: (request, tools, since) => {
+      const { system, messages, ...rest } = renderAnthropic(request, { cacheTtl, trimsAssistant }, tools);
+      if (since !== undefined) {
+        const thread = { type: "continue", previous_message_id: since.id } as const;
+        return { messages: messages.slice(since.turn + 1), ...rest, thread };
+      }
+      const all = { ...(system === undefined ? {} : { system }), messages, ...rest };
+      return options.continue === true ? { ...all, thread: { type: "create" } } : all;
+    },
   };
 }
+
+/**
+ * A thread ends 5 minutes after the last request; half a minute is for the way.
+ * @see https://platform.claude.com/docs/en/build-with-claude/message-threads (stored copy, 2026-11-28)
+ */
+const threadMs = 270_000;
 
 /**
  * The limit for names of declared tools. A call in the history may have 200 characters, but then its tool

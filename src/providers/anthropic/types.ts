@@ -82,4 +82,6 @@ export interface AnthropicRequest {
    * request without it.
    */
   container?: string;
+  /** With `continue` of the target: the conversation that the API holds. */
+  thread?: { type: "create" } | { type: "continue"; previous_message_id: string };
 }

@@ -117,6 +117,8 @@ export type OpenaiResponsesItem =
 /** The part of a request to Responses that a projection writes. */
 export interface OpenaiResponsesValue {
   input: OpenaiResponsesItem[];
+  /** With `continue` of the target: the response before, which the API stores. */
+  previous_response_id?: string;
 }
 
 /** A call of a tool of OpenAI's own that the client answers. Unlisted members are sent back too. */

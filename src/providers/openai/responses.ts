@@ -8,7 +8,7 @@ import { mediaFor } from "../model-ref.js";
 import { bindingOf } from "../models/internal.js";
 import { openingText } from "../placeholders.js";
 import { messagesIn, type NeutralRequest, type Part, type ResultPart, type UserPart } from "../request.js";
-import type { RenderTools, Target, TargetMedia } from "../target.js";
+import type { HeldReply, RenderTools, Target, TargetMedia } from "../target.js";
 import { clientAnswer } from "./client-calls.js";
 import type { OpenaiFoundTool } from "./hosted-items.js";
 import {
@@ -31,6 +31,11 @@ export interface OpenaiResponsesOptions extends OpenaiOptions {
    * Reasoning that is not encrypted is then sent back as a reference. Default false.
    */
   readonly stored?: boolean;
+  /**
+   * Sends only what is new after a response that the API stores, by `previous_response_id`. Implies `stored`. If
+   * the API refuses such a value, send `whole()`. Default false.
+   */
+  readonly continue?: boolean;
 }
 
 /**
@@ -58,9 +63,19 @@ export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiR
       userFirst: false,
       ...bindingOf(options.model),
     },
-    render: (request, tools) => new ResponsesWriter(options, tools, request.turns).value(request),
+    ...(options.continue === true ? { heldMs: storedMs } : {}),
+    render: (request, tools, since) => {
+      const { continue: continues = false, stored = continues } = options;
+      return new ResponsesWriter({ ...options, stored }, tools, request.turns).value(request, since);
+    },
   };
 }
+
+/**
+ * The API stores a response for at least 30 days; one day is for clocks.
+ * @see https://developers.openai.com/api/docs/guides/conversation-state (stored copy, 2026-11-28)
+ */
+const storedMs = 29 * 24 * 3_600_000;
 
 /** The `api` of messages of this protocol, as pi names it. */
 export const responsesApi = "openai-responses";
@@ -102,10 +117,11 @@ class ResponsesWriter {
     );
   }
 
-  value({ system, turns }: NeutralRequest): OpenaiResponsesValue {
+  value({ system, turns }: NeutralRequest, since?: HeldReply): OpenaiResponsesValue {
     const role = this.#options.instructions ?? "developer";
     const input: OpenaiResponsesItem[] = system.length === 0 ? [] : [this.#message(role, system)];
-    for (const turn of turns) {
+    let held = 0;
+    for (const [at, turn] of turns.entries()) {
       if (turn.role === "assistant") {
         for (const parts of messagesIn(turn.parts)) {
           const items = this.#assistant.items(parts);
@@ -121,8 +137,9 @@ class ResponsesWriter {
           input.push(this.#message(isGiven ? role : "user", parts));
         }
       }
+      if (at === since?.turn) held = input.length;
     }
-    return { input };
+    return since === undefined ? { input } : { input: input.slice(held), previous_response_id: since.id };
   }
 
   #message(role: "system" | "developer" | "user", parts: readonly UserPart[]): OpenaiResponsesItem {
