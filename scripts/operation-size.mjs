@@ -20,7 +20,7 @@ const sizes = {
   append: { functions: { limit: 57 }, files: { limit: 20, goal: 14 } },
   "open and context": { functions: { limit: 112 }, files: { limit: 27, goal: 16 } },
   import: { functions: { limit: 245, goal: 150 }, files: { limit: 43, goal: 25 } },
-  project: { functions: { limit: 138 }, files: { limit: 25 } },
+  project: { functions: { limit: 144 }, files: { limit: 26 } },
   compact: { functions: { limit: 299 }, files: { limit: 46 } },
 };
 /** A limit may be this many times the count. */

@@ -19,13 +19,10 @@ import { minSummaryTokens } from "./triggers.js";
  *   https://developers.openai.com/api/docs/guides/conversation-state (stored copies, 2026-11-28)
  * @example
  * ```ts
- * const edits = [{ type: "compact_20260112" as const }];
- * const reply = await client.beta.messages.create({ ...request, context_management: { edits } });
- * await session.appendMessage(readAnthropicReply(reply, { model }));
  * const strategy = providerCompaction();
  * const context = await session.context();
- * if (strategy.shouldCompact(context, { window, tokens: contextTokens(context) })) {
- *   await compact(session, { strategy, window, generate });
+ * if (strategy.shouldCompact(context, { window: 200_000, tokens: contextTokens(context) })) {
+ *   await compact(session, { strategy, window: 200_000, generate });
  * }
  * ```
  */

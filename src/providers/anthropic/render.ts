@@ -23,7 +23,7 @@ import type {
   UserPart,
   UserTurn,
 } from "../request.js";
-import type { RenderTools } from "../target.js";
+import type { HeldReply, RenderTools } from "../target.js";
 import { type Drops, findDrops, isOpaqueBlock } from "./drop-unsendable.js";
 import type {
   AnthropicAssistantBlock,
@@ -39,21 +39,29 @@ export interface RenderOptions {
   readonly cacheTtl: "5m" | "1h";
   /** The model refuses white space at the end of its own turn. */
   readonly trimsAssistant: boolean;
+  /** The API is to hold the conversation. */
+  readonly isThread: boolean;
 }
 
-/** Writes a request as Anthropic's Messages API takes it. */
+/** Writes a request as Anthropic's Messages API takes it, or what follows a reply that it holds. */
 export function renderAnthropic(
   { system, turns }: NeutralRequest,
   options: RenderOptions,
   tools: RenderTools,
+  since?: HeldReply,
 ): AnthropicRequest {
   const drops = findDrops(turns, tools);
   const writer = new Writer(drops, options, tools);
-  const messages = turns.flatMap((turn) =>
-    turn.role === "user" ? writer.userSide(turn) : [{ role: turn.role, content: writer.assistant(turn) }],
-  );
+  const messages = turns.flatMap((turn, at) => {
+    const sides =
+      turn.role === "user" ? writer.userSide(turn) : [{ role: turn.role, content: writer.assistant(turn) }];
+    return since !== undefined && at <= since.turn ? [] : sides;
+  });
   const container = drops.hasOpenServerCalls ? turnContainer(turns) : undefined;
-  const continued = container === undefined ? {} : { container };
+  const given = container === undefined ? {} : { container };
+  if (since !== undefined)
+    return { messages, ...given, thread: { type: "continue", previous_message_id: since.id } };
+  const continued = { ...given, ...(options.isThread ? { thread: { type: "create" } as const } : {}) };
   if (system.length === 0) return { messages, ...continued };
   return {
     system: system.map((part) => writer.placed<ClaudeTextBlock>({ type: "text", text: part.text }, part)),

@@ -74,6 +74,7 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
   const reasoning = options.reasoning && oneOfOption("reasoning", options.reasoning, ["all", "current"]);
   const cacheTtl = oneOfOption("cacheTtl", options.cacheTtl, ["5m", "1h"]);
   const isOwnApi = transport === "api";
+  const renderOptions = { cacheTtl, trimsAssistant, isThread: options.continue === true };
   return {
     name: "anthropic-messages",
     model: {
@@ -100,15 +101,7 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
     estimate: { image: facts.image ?? "anthropicLarge" },
     maxCacheMarkers: 4,
     ...(options.continue === true ? { heldMs: threadMs } : {}),
-    render: (request, tools, since) => {
-      const { system, messages, ...rest } = renderAnthropic(request, { cacheTtl, trimsAssistant }, tools);
-      if (since !== undefined) {
-        const thread = { type: "continue", previous_message_id: since.id } as const;
-        return { messages: messages.slice(since.turn + 1), ...rest, thread };
-      }
-      const all = { ...(system === undefined ? {} : { system }), messages, ...rest };
-      return options.continue === true ? { ...all, thread: { type: "create" } } : all;
-    },
+    render: (request, tools, since) => renderAnthropic(request, renderOptions, tools, since),
   };
 }
 
