@@ -322,7 +322,7 @@ describe("a request that continues a conversation that its provider holds", () =
     const projection = await talk.project(anthropicMessages({ model: claude, continue: true }), tools);
     const [turn, ...others] = projection.value.messages;
     expect(others).toEqual([]);
-    const at = (turn?.content as { type: string }[]).findIndex(({ type }) => type === "image");
+    const at = ((turn?.content ?? []) as { type: string }[]).findIndex(({ type }) => type === "image");
     const message = `messages.0.content.${at}.image.source.base64.data: Could not process image`;
     const explanation = projection.explain({ status: 400, error: { error: { message } } });
     const { items } = await talk.session.context();
