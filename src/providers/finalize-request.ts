@@ -1,4 +1,4 @@
-/** Completes a request: placeholders for empty messages, media moved out of tool results. */
+/** Completes a request: placeholders for empty messages, media moved out of tool results; the messages of its turns. */
 
 import { encodeUtf8 } from "../core/bytes.js";
 import { type AttachmentState, descriptor } from "./attachment-state.js";
@@ -11,6 +11,7 @@ import type {
   NeutralRequest,
   Origin,
   PairedResult,
+  Part,
   PendingAssistantPart,
   PendingAttachment,
   PendingOpaque,
@@ -213,4 +214,18 @@ function partText(part: PendingUserPart | PendingAssistantPart): string {
 
 function fieldsText({ providerFields }: Pick<TextPart, "providerFields">): string {
   return providerFields === undefined ? "" : JSON.stringify(providerFields);
+}
+
+/**
+ * Groups the parts of a turn by their messages. For protocols that accept several messages of one role
+ * in a row: an appended message then does not change the bytes before it.
+ */
+export function messagesIn<P extends Part>(parts: readonly P[]): readonly (readonly P[])[] {
+  const messages: P[][] = [];
+  for (const part of parts) {
+    const last = messages.at(-1);
+    if (last?.[0]?.origin.item === part.origin.item) last.push(part);
+    else messages.push([part]);
+  }
+  return messages;
 }

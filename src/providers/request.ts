@@ -164,20 +164,6 @@ export interface NeutralRequest {
 export type Part = UserPart | AssistantPart | ResultPart;
 
 /**
- * Groups the parts of a turn by their messages. For protocols that accept several messages of one role
- * in a row: an appended message then does not change the bytes before it.
- */
-export function messagesIn<P extends Part>(parts: readonly P[]): readonly (readonly P[])[] {
-  const messages: P[][] = [];
-  for (const part of parts) {
-    const last = messages.at(-1);
-    if (last?.[0]?.origin.item === part.origin.item) last.push(part);
-    else messages.push([part]);
-  }
-  return messages;
-}
-
-/**
  * The position of an attachment, which determines the media that a target accepts. `own`: in a block of the
  * target's own model, which goes back as it came.
  */

@@ -4,21 +4,20 @@ import { gemini as geminiLimits } from "../../content/limits/internal.js";
 import { stringArgument, unreachable } from "../../core/arguments.js";
 import { copyJsonObject } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
+import { messagesIn } from "../finalize-request.js";
 import { mediaFor } from "../model-ref.js";
 import { modelFacts } from "../models/internal.js";
-import { noOutputText } from "../placeholders.js";
 import { isSignature } from "../reply-shape.js";
-import {
-  type AssistantPart,
-  type CallPart,
-  messagesIn,
-  type OpaquePart,
-  type Part,
-  type ReasoningPart,
-  type ResultPart,
-  type TextPart,
-  type Turn,
-  type UserPart,
+import type {
+  AssistantPart,
+  CallPart,
+  OpaquePart,
+  Part,
+  ReasoningPart,
+  ResultPart,
+  TextPart,
+  Turn,
+  UserPart,
 } from "../request.js";
 import { serverCalls } from "../server-calls.js";
 import type { RenderTools, Target } from "../target.js";
@@ -140,14 +139,12 @@ function mediaKind(mediaType: string): "image" | "audio" | "document" {
 
 function functionResult(result: ResultPart, tools: RenderTools): GeminiInteractionStep {
   const { callId: call_id, name, isError, parts } = result;
-  const contents = parts.map((part) => tools.trace(userContent(part), part));
-  const none: GeminiInteractionContent = { type: "text", text: noOutputText };
   return tools.trace<GeminiInteractionStep>(
     {
       type: "function_result",
       call_id,
       name,
-      result: contents.length === 0 ? [none] : contents,
+      result: parts.map((part) => tools.trace(userContent(part), part)),
       ...(isError ? { is_error: true } : {}),
     },
     result,

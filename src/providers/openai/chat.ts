@@ -1,18 +1,11 @@
 /** The target of OpenAI's Chat Completions. */
 
 import { unreachable } from "../../core/arguments.js";
+import { messagesIn } from "../finalize-request.js";
 import { mediaFor } from "../model-ref.js";
 import { bindingOf, modelFacts } from "../models/internal.js";
 import { openingText, resultsReadText } from "../placeholders.js";
-import {
-  type AssistantPart,
-  messagesIn,
-  type NeutralRequest,
-  type Part,
-  type ResultPart,
-  type TextPart,
-  type UserPart,
-} from "../request.js";
+import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";
 import type { CallIdRule, RenderTools, Target } from "../target.js";
 import { ChatAssistantWriter, joined, opaqueMedia } from "./chat-assistant.js";
 import {
