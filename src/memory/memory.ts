@@ -27,8 +27,6 @@ import {
 } from "./blocks.js";
 import { type MemoryCompactionOptions, withMemory } from "./compaction.js";
 import {
-  blockHistory,
-  type MemoryHistory,
   type MemoryModel,
   type MemorySession,
   type MemoryWriter,
@@ -39,7 +37,14 @@ import {
   promptEntry,
 } from "./path-state.js";
 import { type MemoryCall, type MemoryHost, runCall, type SearchMemory } from "./run.js";
-import { appendAfter, behindLeaf, presentValue, writeBlock } from "./write.js";
+import {
+  appendAfter,
+  behindLeaf,
+  blockHistory,
+  type MemoryHistory,
+  presentValue,
+  writeBlock,
+} from "./write.js";
 
 /** Options of {@link sessionMemory}. */
 export interface MemoryOptions {
