@@ -14,6 +14,7 @@ import {
 import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
 import { ingest } from "sessile/attachments";
 import { compact, rollingSummary } from "sessile/compaction";
+import { geminiInteractions, readGeminiInteraction } from "sessile/gemini";
 import { openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import { png } from "../support/media-files.js";
@@ -23,6 +24,7 @@ import { rounds } from "../support/rounds.js";
 
 const claude = "claude-opus-5-5";
 const gpt = "gpt-6.2-sol";
+const gemini = "gemini-3.5-flash";
 const minute = 60_000;
 
 type Json = Record<string, unknown>;
@@ -64,9 +66,9 @@ class HoldingServer {
   rebuilt(request: Json, now: number): Json | undefined {
     const sent = onWire(request);
     this.#bytes += JSON.stringify(sent).length;
-    const { thread, previous_response_id: response, ...rest } = sent;
+    const { thread, previous_response_id: response, previous_interaction_id: interaction, ...rest } = sent;
     const { type, previous_message_id: message } = (thread ?? {}) as Json;
-    const name = message ?? response;
+    const name = message ?? response ?? interaction;
     if (name === undefined) return rest;
     if (type === "continue" && ("system" in rest || "tools" in rest))
       throw new Error("thread_unsupported_request");
@@ -95,7 +97,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 12,
     arbitrary: fc.record({
       do: fc.constant("ask" as const),
-      model: fc.constantFrom(0, 0, 0, 1, 1),
+      model: fc.constantFrom(0, 0, 0, 1, 1, 2, 2),
       calls: fc.nat({ max: 2 }),
       isCut: fc.constantFrom(false, false, false, false, true),
     }),
@@ -121,6 +123,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class Talk {
   readonly anthropic = new HoldingServer(5 * minute);
   readonly openai = new HoldingServer(30 * 24 * 60 * minute);
+  readonly gemini = new HoldingServer(24 * 60 * minute);
   readonly #blobs = memoryBlobStore();
   readonly #store = memorySessionStore();
   readonly counts = { continued: 0, lost: 0, whole: 0 };
@@ -188,7 +191,8 @@ class Talk {
     const { items } = await this.session.context();
     if (items.at(-1)?.message.role !== "user" && items.at(-1)?.message.role !== "toolResult")
       await this.session.appendMessage(userMessage(this.#word("asks")));
-    const message = model === 0 ? await this.#askAnthropic(calls) : await this.#askOpenai(calls);
+    const asks = [this.#askAnthropic, this.#askOpenai, this.#askGemini];
+    const message = await (asks[model] ?? this.#askAnthropic).call(this, calls);
     await this.session.appendMessage(isCut ? { ...message, stopReason: "aborted" } : message);
   }
 
@@ -235,6 +239,24 @@ class Talk {
     return readOpenaiResponsesReply(reply as never, { model: gpt });
   }
 
+  async #askGemini(calls: number): Promise<AssistantMessage> {
+    const tools = this.#names().map((name) => ({ type: "function", name, parameters: {} }));
+    const projection = await this.project(geminiInteractions({ model: gemini, continue: true }), tools);
+    const conversation = this.#send(this.gemini, projection, tools);
+    const id = `int_${this.#serial++}`;
+    const steps = [
+      { type: "thought", signature: "c2ln" },
+      { type: "model_output", content: [{ type: "text", text: this.#word("Says") }] },
+      ...Array.from({ length: calls }, () => {
+        return { type: "function_call", id: `fc_${this.#serial++}`, name: "t0", arguments: { at: 1 } };
+      }),
+    ];
+    this.gemini.hold(id, conversation, steps, this.now);
+    const status = calls > 0 ? "requires_action" : "completed";
+    const created = new Date(this.now).toISOString();
+    return readGeminiInteraction({ id, model: gemini, status, steps, created } as never, { model: gemini });
+  }
+
   /** Sends a value, and the whole if it is refused. Gives the conversation that the model saw. */
   #send(server: HoldingServer, projection: Projection<object>, tools: unknown): Json {
     const { continues } = projection;
@@ -270,16 +292,18 @@ class Talk {
 
 describe("a request that continues a conversation that its provider holds", () => {
   test("makes the same conversation as the whole request, whatever happened before it", async () => {
-    let continued = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 30 }), async (steps) => {
         const talk = await Talk.start();
         for (const one of steps) await talk.step(one);
-        continued += talk.counts.continued;
       }),
       { numRuns: rounds(30, 500) },
     );
-    expect(continued).toBeGreaterThan(0);
+    for (const model of [0, 1, 2]) {
+      const talk = await Talk.start();
+      for (const calls of [1, 0, 2]) await talk.ask(model, calls, false);
+      expect([model, talk.counts]).toEqual([model, { continued: 2, lost: 0, whole: 1 }]);
+    }
   });
 
   test("has only what is new: 200 turns take less than 1.2 times their content", async () => {

@@ -7,9 +7,11 @@
 
 /** The part of a request that a session fills. */
 export interface GeminiInteractionRequest {
-  /** The whole conversation, oldest first. Each message has steps of its own. */
+  /** The conversation, oldest first. Each message has steps of its own. */
   input: GeminiInteractionStep[];
   system_instruction?: string;
+  /** With `continue` of the target: the interaction before, which the API stores. */
+  previous_interaction_id?: string;
 }
 
 /** Text, or a medium as base64 or by its address. */

@@ -36,8 +36,20 @@ import type {
 import { dummySignature, isSigning, soundSignature } from "./shapes.js";
 import type { GeminiContentsOptions } from "./target.js";
 
-/** Options of {@link geminiInteractions}: those of {@link geminiContents}. */
-export type GeminiInteractionsOptions = GeminiContentsOptions;
+/** Options of {@link geminiInteractions}. */
+export interface GeminiInteractionsOptions extends GeminiContentsOptions {
+  /**
+   * Sends only the new steps after an interaction that the API stores, by `previous_interaction_id`. Leave out
+   * `store: false` then. If the API refuses such a value, send `whole()`. Default false.
+   */
+  readonly continue?: boolean;
+}
+
+/**
+ * The API stores an interaction for a day without a paid plan; an hour is for clocks.
+ * @see https://ai.google.dev/gemini-api/docs/interactions (stored copy, 2026-11-28)
+ */
+const storedMs = 23 * 3_600_000;
 
 const pictures = ["image/png", "image/jpeg", "image/webp"];
 const paper = "application/pdf";
@@ -83,9 +95,11 @@ export function geminiInteractions(options: GeminiInteractionsOptions): Target<G
     limits: { profile },
     embedsBase64: true,
     estimate: { image: modelFacts(model).image ?? "gemini3", pdf: "gemini" },
-    render({ system, turns }, tools) {
+    ...(options.continue === true ? { heldMs: storedMs } : {}),
+    render({ system, turns }, tools, since) {
       const stray = strayParts(turns, tools);
-      const input = turns.flatMap((turn) => {
+      const input = turns.flatMap((turn, at) => {
+        if (since !== undefined && at <= since.turn) return [];
         if (turn.role === "user") {
           const results = turn.results.map((result) => functionResult(result, tools));
           return [...results, ...messagesIn(turn.parts).map((parts) => userInput(parts, tools))];
@@ -93,8 +107,10 @@ export function geminiInteractions(options: GeminiInteractionsOptions): Target<G
         const kept = turn.parts.filter((part) => !stray.has(part));
         return messagesIn(kept).flatMap((parts) => new MessageWriter(tools, signs).steps(parts));
       });
-      if (system.length === 0) return { input };
-      return { input, system_instruction: system.map(({ text }) => text).join("\n\n") };
+      const held = since === undefined ? {} : { previous_interaction_id: since.id };
+      if (system.length === 0) return { input, ...held };
+      // Each interaction has its own instructions.
+      return { input, system_instruction: system.map(({ text }) => text).join("\n\n"), ...held };
     },
   };
 }
