@@ -40,7 +40,9 @@ interface Blobs {
 /** A container as a `ContainerClient` of `@azure/storage-blob` has it: the members that are used. */
 export interface AzureContainer {
   readonly url: string;
+  /** The client of a blob. */
   getBlockBlobClient(name: string): Blobs;
+  /** All blobs whose names have a prefix. */
   listBlobsFlat(options: {
     prefix: string;
     abortSignal?: AbortSignal;
@@ -84,8 +86,7 @@ class AzureDriver implements ObjectDriver {
 
   constructor(container: AzureContainer) {
     this.#container = container;
-    // Without the signature of a SAS.
-    this.location = `${container.url.replace(/\?.*/, "")}/`;
+    this.location = `${container.url.replace(/\?.*/, "")}/`; // without the signature of a SAS
   }
 
   async head(key: string): Promise<ObjectHead | undefined> {
@@ -147,8 +148,7 @@ class AzureDriver implements ObjectDriver {
 
   async upload(key: string): Promise<ObjectUpload> {
     const blob = this.#blob(key);
-    // All ids of a blob have the same length.
-    const id = (number: number) => btoa(String(number).padStart(6, "0"));
+    const id = (number: number) => btoa(String(number).padStart(6, "0")); // all of one length
     return {
       part: (number, bytes) => call(() => blob.stageBlock(id(number), bytes, bytes.length)),
       complete: async (count, size) => {
