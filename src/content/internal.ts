@@ -1,10 +1,11 @@
 /** A part of this module for other modules of the library, not for its users. */
 
 export {
-  AskedRequests,
+  type AskedRequests,
+  askedOf,
   contentDigest,
   noteRequest,
-  tellRequests,
+  withRequests,
 } from "./asked-requests.js";
 export type { ReplayAmount } from "./context.js";
 export {

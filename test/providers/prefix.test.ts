@@ -2,6 +2,7 @@ import {
   type AssistantMessage,
   assistantMessage,
   type ContextMessage,
+  cacheConversation,
   contextFrom,
   memorySessionStore,
   type ProjectOptions,
@@ -267,6 +268,23 @@ describe("the next request", () => {
     expect(await step(session, "two", {}, gpt)).toMatchObject({ state: "changed", change: { by: "model" } });
     await session.appendMessage(userMessage("c"));
     expect(await step(session, "three")).toMatchObject({ state: "unchanged", sent: ["one"] });
+  });
+
+  test("keeps the form of a result when the breakpoint at it moves on", async () => {
+    const gpt = openaiResponses({ model: "gpt-6.2-sol", cacheBreakpoints: true });
+    const call = { type: "toolCall", id: "call_1", name: "read", arguments: {} } as const;
+    const asked = [userMessage("a"), thinks("one", gpt, call), toolResult(call, "done")];
+    const outputs = await Promise.all(
+      [asked, [...asked, thinks("two", gpt), userMessage("b"), thinks("three", gpt), userMessage("c")]].map(
+        async (messages) => {
+          const { value } = await project(contextFrom(messages), gpt, { cache: cacheConversation });
+          const item = value.input.find((one) => "output" in one);
+          return JSON.stringify(item).replace(/,"prompt_cache_breakpoint":\{[^}]*\}/, "");
+        },
+      ),
+    );
+    expect(outputs[1]).toBe(outputs[0]);
+    expect(outputs[0]).toContain('"output":[');
   });
 
   test("of parallel calls has the reasoning before them", async () => {

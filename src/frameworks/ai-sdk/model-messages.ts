@@ -22,7 +22,7 @@ import type {
   UserTurn,
 } from "../../providers/index.js";
 import { DocumentNames, isTextual, mediaFor } from "../../providers/internal.js";
-import { bindingOf } from "../../providers/models/internal.js";
+import { modelFacts } from "../../providers/models/internal.js";
 import { type Family, providerFamily, toModelRef } from "./families.js";
 
 /** The identity that a model object of the AI SDK carries. */
@@ -72,7 +72,7 @@ export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessag
     rules: {
       ...(family.callId === undefined ? {} : { callId: family.callId }),
       ...(family.toolName === undefined ? {} : { toolName: family.toolName }),
-      ...bindingOf(modelId),
+      bindsReasoning: modelFacts(modelId).bindsReasoning === true,
       opaqueMedia,
     },
     ...(limits === undefined

@@ -5,7 +5,7 @@ import { anthropic as anthropicLimits } from "../../content/limits/internal.js";
 import { oneOfOption, stringArgument } from "../../core/arguments.js";
 import { claudeMedia } from "../claude-blocks.js";
 import { mediaFor } from "../model-ref.js";
-import { bindingOf, modelFacts } from "../models/internal.js";
+import { modelFacts } from "../models/internal.js";
 import type { Target } from "../target.js";
 import { isOpaqueBlock } from "./drop-unsendable.js";
 import { renderAnthropic } from "./render.js";
@@ -92,7 +92,7 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
       toolName: { maxLength: maxToolNameLength },
       trimsAssistant,
       ...(reasoning === "current" ? { takesReasoning: reasoning } : {}),
-      ...(reasoning === undefined ? bindingOf(model) : {}),
+      bindsReasoning: reasoning === undefined && facts.bindsReasoning === true,
       // Such as the PDF that a fetch of the API's own found. It takes no image of the model's.
       opaqueMedia: (data) => (isOpaqueBlock(data) ? "always" : "never"),
     },

@@ -4,7 +4,7 @@ import type { LimitProfile } from "../../content/limits/index.js";
 import { bedrockConverse as bedrockConverseLimits } from "../../content/limits/internal.js";
 import { stringArgument } from "../../core/arguments.js";
 import { mediaFor } from "../model-ref.js";
-import { bindingOf, modelFacts } from "../models/internal.js";
+import { modelFacts } from "../models/internal.js";
 import type { Target } from "../target.js";
 import {
   acceptedResultTypes,
@@ -64,7 +64,7 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
   const { baseModel = model, provider = "amazon-bedrock", account } = options;
   const facts = bedrockFacts(baseModel);
   const { family, caches, isClaude } = facts;
-  const { image = "anthropicLarge" } = modelFacts(baseModel);
+  const { image = "anthropicLarge", bindsReasoning } = modelFacts(baseModel);
   const { profile = bedrockConverseLimits } = options;
   return {
     name: "bedrock-converse",
@@ -76,7 +76,7 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
     }),
     rules: {
       trimsAssistant: true,
-      ...bindingOf(baseModel),
+      bindsReasoning: bindsReasoning === true,
       ...(isClaude ? {} : { callId }),
       // Images and documents are the user's alone:
       // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html (2026-11-28).

@@ -231,8 +231,3 @@ export function modelFacts(
   const tokens = Object.assign({}, plainTokens, ...found.map((row) => row.facts.tokens)) as TokenFacts;
   return { ...facts, tokens, isAssumed: newest !== undefined && version > newest };
 }
-
-/** The rule of a model that binds its reasoning, to spread into a target's rules. */
-export function bindingOf(model: string): { readonly bindsReasoning?: true } {
-  return modelFacts(model).bindsReasoning === true ? { bindsReasoning: true } : {};
-}

@@ -3,7 +3,7 @@
 import { unreachable } from "../../core/arguments.js";
 import { messagesIn } from "../finalize-request.js";
 import { mediaFor } from "../model-ref.js";
-import { bindingOf, modelFacts } from "../models/internal.js";
+import { modelFacts } from "../models/internal.js";
 import { openingText, resultsReadText } from "../placeholders.js";
 import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";
 import type { CallIdRule, RenderTools, Target } from "../target.js";
@@ -67,7 +67,7 @@ export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> 
     rules: {
       callId: callIdRule(dialect, options.model),
       userFirst: dialect.merges,
-      ...bindingOf(options.model),
+      bindsReasoning: modelFacts(options.model).bindsReasoning === true,
       opaqueMedia: (data) => opaqueMedia(data, dialect),
     },
     render: (request, tools) => new ChatWriter(options, dialect, tools).value(request),

@@ -6,7 +6,7 @@ import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import { messagesIn } from "../finalize-request.js";
 import { mediaFor } from "../model-ref.js";
-import { bindingOf } from "../models/internal.js";
+import { modelFacts } from "../models/internal.js";
 import { openingText } from "../placeholders.js";
 import type { NeutralRequest, Part, ResultPart, UserPart } from "../request.js";
 import type { HeldReply, RenderTools, Target, TargetMedia } from "../target.js";
@@ -62,7 +62,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiR
       // 64 characters: https://github.com/openai/codex/issues/14355 (stored copy, 2026-11-21).
       callId: { character: /[A-Za-z0-9_-]/, maxLength: 64, of: callIdOfStoredId },
       userFirst: false,
-      ...bindingOf(options.model),
+      bindsReasoning: modelFacts(options.model).bindsReasoning === true,
     },
     ...(options.continue === true ? { heldMs: storedMs } : {}),
     render: (request, tools, since) => {
@@ -102,10 +102,12 @@ class ResponsesWriter {
   readonly #assistant: AssistantItems;
   /** Characters of one text. */
   readonly #maxText: number;
+  readonly #bindsReasoning: boolean;
 
   constructor(options: OpenaiResponsesOptions, tools: RenderTools, turns: NeutralRequest["turns"]) {
     this.#options = options;
     this.#tools = tools;
+    this.#bindsReasoning = modelFacts(options.model).bindsReasoning === true;
     const { profile = openaiLimits } = options;
     const limits = profile.rows.flatMap((row) => (row.rule === "textCharacters" ? [row.value] : []));
     this.#maxText = limits.reduce((least, limit) => Math.min(least, limit), Number.POSITIVE_INFINITY);
@@ -162,8 +164,13 @@ class ResponsesWriter {
     const last = parts.at(-1);
     const blocks = parts.flatMap((part) => (part === last ? this.#blocks(part, result) : this.#blocks(part)));
     const [block] = blocks;
+    // A breakpoint that moves on must leave the form as it was, if reasoning is bound to it.
+    const canBeText = this.#options.cacheBreakpoints !== true || !this.#bindsReasoning;
     const isText =
-      blocks.length === 1 && only?.type === "text" && block?.prompt_cache_breakpoint === undefined;
+      canBeText &&
+      blocks.length === 1 &&
+      only?.type === "text" &&
+      block?.prompt_cache_breakpoint === undefined;
     const output = isText ? only.text : blocks;
     const type = kind === "custom" ? "custom_tool_call_output" : "function_call_output";
     return this.#tools.trace<OpenaiResponsesItem>({ type, call_id, output }, result);

@@ -1,7 +1,7 @@
 /** The state of an open session: the entries read, the leaf, and the entries that this handle appended. */
 
 import type { Context } from "../../content/index.js";
-import { AskedRequests, tellRequests } from "../../content/internal.js";
+import { type AskedRequests, askedOf } from "../../content/internal.js";
 import { Mutex, sleep } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import {
@@ -84,7 +84,7 @@ class State extends LoadedLog {
   #readOnly: "mode" | "newer" | "stuck" | undefined;
   #poison: SessileError | undefined;
   /** What was asked with the contexts of this handle. */
-  readonly asked = new AskedRequests();
+  readonly asked: AskedRequests = { requests: [], isAnswered: false };
   /** The last context, which the next one usually extends. */
   #lastContext: BuiltContext | undefined;
   readonly #staged: StagedEntry[] = [];
@@ -322,7 +322,7 @@ class State extends LoadedLog {
     const steps = extendContext(treeRows(this.reader.tree), row, this.#lastContext);
     const built = await this.cache.run(steps, ({ shown }) => shown);
     this.#lastContext = built;
-    tellRequests(built.context, this.asked);
+    askedOf.set(built.context, this.asked);
     return built.context;
   }
 

@@ -1,6 +1,7 @@
 /** The implementation of `Session`: it delegates to the state and to the append queue. */
 
 import type { Context, Message } from "../../content/index.js";
+import { withRequests } from "../../content/internal.js";
 import { uuidv7 } from "../../core/ids.js";
 import { type OnOperation, observed } from "../../core/operations.js";
 import type {
@@ -412,7 +413,7 @@ export class LiveSession implements Session {
     const state = this.#state;
     if (this.#closing !== undefined) return Promise.reject(state.closedError());
     const isAborted = options?.signal?.aborted === true;
-    const drafts = isAborted ? given : state.asked.recordedIn(given);
+    const drafts = isAborted || state.asked.requests.length === 0 ? given : withRequests(state.asked, given);
     // An aborted append is refused at the call, alone.
     if (isAborted || (this.#indexing === undefined && !state.isPartial))
       return this.#queue.append(drafts, options, revise, isSingle);

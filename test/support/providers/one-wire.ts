@@ -2,6 +2,7 @@ import fc from "fast-check";
 import {
   type AssistantMessage,
   type BlobStore,
+  cacheConversation,
   type Message,
   memoryBlobStore,
   memorySessionStore,
@@ -268,7 +269,7 @@ export class Wire {
 
   async #askOpenai(model: string, pieces: readonly ReplyPiece[]): Promise<AssistantMessage> {
     const tools = this.#declared().map((name) => ({ type: "function", name, parameters: {}, strict: false }));
-    const { value } = await this.#project(openaiResponses({ model }), tools);
+    const { value } = await this.#project(openaiResponses({ model, cacheBreakpoints: true }), tools);
     const request = sent<ReasoningRequest>({ model, tools, ...value });
     const { removed, read } = this.#openai.check(request);
     this.count.requests++;
@@ -306,7 +307,9 @@ export class Wire {
       const last = message.content.findLastIndex(({ type }) => type !== "thinking");
       this.count.own += message.content.filter(({ type }, at) => type === "thinking" && at < last).length;
     }
-    return project(context, target, { blobs: this.#blobs, tools, ...this.#options });
+    // Markers of the cache move, and are no part of the prefix.
+    const cache = this.count.requests % 3 === 0 ? {} : { cache: cacheConversation };
+    return project(context, target, { blobs: this.#blobs, tools, ...cache, ...this.#options });
   }
 
   #declared(): readonly string[] {
