@@ -7,7 +7,7 @@ import type { ListenForChanges } from "../dialect.js";
 import type { PostgresSessionsOptions } from "./options.js";
 
 /** The channel of a schema: a digest, because names in PostgreSQL are short. */
-export function schemaChannel(schema: string): string {
+function schemaChannel(schema: string): string {
   return `sessile_${toHex(sha256(encodeUtf8(schema)).subarray(0, 16))}`;
 }
 
