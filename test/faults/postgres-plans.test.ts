@@ -184,7 +184,7 @@ describe("the cost of sessions in tables that grow", () => {
     { prepared: false, analyzed: true },
     { prepared: true, analyzed: true },
   ])(
-    "no statement over 10,000 lines compares pairs of them: prepared $prepared, analyzed $analyzed",
+    "no statement of a backend over 10,000 lines compares pairs of them: prepared $prepared, analyzed $analyzed",
     async (statistics) => {
       expect(await costlyStatements(client, statistics, 10_000)).toEqual([]);
     },

@@ -11,7 +11,7 @@ it.each([
   { prepared: false, analyzed: false },
   { prepared: true, analyzed: false },
 ])(
-  "no statement over 2,000 lines compares pairs of them: prepared $prepared",
+  "no statement of a backend over 2,000 lines compares pairs of them: prepared $prepared",
   async (statistics) => {
     expect(await costlyStatements(await pglite(), statistics, 2000)).toEqual([]);
   },

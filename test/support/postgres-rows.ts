@@ -1,5 +1,7 @@
-import { eraseEntries, userMessage } from "sessile";
-import { type PostgresQuery, postgresSessionStore } from "sessile/postgres";
+import { deletePartition, eraseEntries, type LogPosition, type SessionLog, userMessage } from "sessile";
+import { type PostgresQuery, postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
+import { expect } from "vitest";
+import { statementsFor } from "../../src/storage/sql/postgres/statements.js";
 
 /** Rows that the server itself makes, for tables of a size that no client could append in the time of a test. */
 
@@ -114,8 +116,8 @@ export function explaining(client: PostgresQuery, prepared = false): ExplainingD
 }
 
 /**
- * The statements over many lines of a session of `count` that made or compared more rows than so many for each
- * line: a join that compares all pairs makes millions.
+ * The statements of a backend, over a session of `count` lines, that made or compared more rows than so many for
+ * each line, and those that were not run: a join that compares all pairs of lines makes millions of rows.
  */
 export async function costlyStatements(
   client: PostgresQuery,
@@ -145,9 +147,47 @@ export async function costlyStatements(
     message: userMessage(`word${at} of a long batch`),
   }));
   const ids = (await session.append(made)).map(({ id }) => id);
+  await session.appendMessage(userMessage("one more"));
+  await session.updateInfo({ title: "long" });
   await session.close();
+  for (const cwd of [undefined, "/p"])
+    for await (const _ of store.list({ limit: 50, ...(cwd !== undefined && { cwd }) }));
+  for await (const _ of store.search({ text: "long batch", limit: 20 }));
+  for await (const _ of store.partitions());
+  await store.durability();
+  await store.recent("long", { messages: 50 });
+  await store.fork("long", { id: "fork" });
   await eraseEntries(store, "long", ids, { reason: "a request" });
-  return db.costs
-    .filter(({ rows }) => rows > rowsOfLine * (count + made.length))
-    .map(({ rows, text }) => `${rows} rows: ${text.slice(0, 200)}`);
+  // All places that lie apart, and the lines of a log in place of others.
+  const backend = postgresSessionBackend({ db, search: true });
+  const log = (await backend.open("long", { partition: "", mode: "write" })) as SessionLog;
+  const [lines, at]: [Uint8Array[], number[]] = [[], []];
+  let position: LogPosition | undefined;
+  for await (const batch of log.read(undefined)) {
+    position = batch.next;
+    at.push(...batch.at);
+    for (const line of batch.lines as readonly Uint8Array[]) lines.push(Uint8Array.from([...line, 10]));
+  }
+  await log.readAt(at.filter((_, index) => index % 2 === 0).map((place) => ({ at: place, length: 450 })));
+  await log.erase?.([], (await log.replace?.(lines, position as LogPosition)) as LogPosition);
+  const sql = statementsFor("sessile", true);
+  const array = (items: readonly (string | number)[]) => `{${items.join(",")}}`;
+  const followed = Array.from({ length: count / 10 }, (_, index) => `${index}`);
+  await db.query(sql.moved, [array(followed.map(() => '""')), array(followed), array(followed)]);
+  expect(await store.delete("long", { partition: "" })).toBe(true);
+  await (await store.create({ cwd: "/p", id: "made", partition: "copies" })).appendMessage(userMessage("first"));
+  for (const table of ["session", "entry"])
+    await client.query(`update sessile.${table} set partition = 'copies' where id = 'fork'`);
+  expect((await deletePartition(store, "copies")).sessions).toBe(2);
+  const run = new Set(db.costs.map(({ text }) => text));
+  // It defines an index.
+  run.add(sql.makeIndex);
+  return [
+    ...Object.entries(sql)
+      .filter(([, text]) => !run.has(text))
+      .map(([name]) => `${name} was not run`),
+    ...db.costs
+      .filter(({ rows }) => rows > rowsOfLine * (count + made.length))
+      .map(({ rows, text }) => `${rows} rows: ${text.slice(0, 200)}`),
+  ];
 }

@@ -210,9 +210,8 @@ export function statementsFor(schemaName: string, search = false) {
       select (base + count)::text as head from moved`,
 
     /** partition, id, epoch: deletes lines from before a replacement. */
-    purge: `delete from ${entry} e using ${session} s
-      where s.partition = $1 and s.id = $2 and s.epoch = $3::uuid
-        and e.partition = $1 and e.id = $2 and e.seq < s.base`,
+    purge: `delete from ${entry} where partition = $1 and id = $2
+        and seq < (select base from ${session} where partition = $1 and id = $2 and epoch = $3::uuid)`,
 
     /**
      * partition, id, epoch, first line, bytes at most, lines at most, end, length of a line at most: one page
