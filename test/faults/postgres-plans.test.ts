@@ -1,5 +1,5 @@
 import { Client } from "pg";
-import { deletePartition, eraseEntries, type SessionStore, userMessage } from "sessile";
+import { deletePartition, eraseEntries, type SessionStore, type UserMessage, userMessage } from "sessile";
 import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type PostgresServer, startPostgres, withoutPostgres } from "../support/postgres.js";
@@ -174,6 +174,40 @@ describe("the cost of sessions in tables that grow", () => {
     expect(deleted.length).toBe(2);
     for (const cost of deleted)
       expect(scans(cost).map((node) => node["Node Type"])).not.toContain("Seq Scan");
+  });
+
+  // @covers durability:postgres-growth
+  test("an append writes as much of the log as an insert by hand with the row that a list shows", async () => {
+    await client.query(`
+      create table thread (tenant text, thread text, title text, updated_at timestamptz not null default now(), primary key (tenant, thread));
+      create index on thread (tenant, updated_at desc);
+      create table message (tenant text, thread text, seq bigint, body text not null, primary key (tenant, thread, seq));
+      insert into thread values ('', 'by-hand', 'x')`);
+    const messages = Array.from({ length: 200 }, (_, at) => userMessage(`${at} ${"words ".repeat(80)}`));
+    await createSessions(client, ["ours"]);
+    const session = await postgresSessionStore({ db: client }).open("ours", { mode: "write" });
+    let seq = 0;
+    const appends = {
+      ours: (message: UserMessage) => session.appendMessage(message),
+      byHand: (message: UserMessage) =>
+        client.query(
+          `with t as (update thread set updated_at = clock_timestamp() where tenant = $1 and thread = $2)
+          insert into message values ($1, $2, $3, $4)`,
+          ["", "by-hand", seq++, JSON.stringify(message)],
+        ),
+    };
+    const bytes: Record<string, number> = {};
+    for (const [name, append] of Object.entries(appends)) {
+      for (const message of messages.slice(0, 20)) await append(message);
+      const [start] = (await client.query("select pg_current_wal_insert_lsn() as at")).rows;
+      for (const message of messages) await append(message);
+      const end = await client.query("select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), $1)::float8 as n", [
+        start.at,
+      ]);
+      bytes[name] = end.rows[0].n / messages.length;
+    }
+    // The line has an id, a parent, a time and a checksum of 150 bytes.
+    expect(bytes.ours).toBeLessThan((bytes.byHand ?? 0) + 60);
   });
 
   // The last one: it makes the tables anew.

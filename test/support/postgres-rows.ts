@@ -175,7 +175,9 @@ export async function costlyStatements(
   const followed = Array.from({ length: count / 10 }, (_, index) => `${index}`);
   await db.query(sql.moved, [array(followed.map(() => '""')), array(followed), array(followed)]);
   expect(await store.delete("long", { partition: "" })).toBe(true);
-  await (await store.create({ cwd: "/p", id: "made", partition: "copies" })).appendMessage(userMessage("first"));
+  await (await store.create({ cwd: "/p", id: "made", partition: "copies" })).appendMessage(
+    userMessage("first"),
+  );
   for (const table of ["session", "entry"])
     await client.query(`update sessile.${table} set partition = 'copies' where id = 'fork'`);
   expect((await deletePartition(store, "copies")).sessions).toBe(2);
