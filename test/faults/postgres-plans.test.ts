@@ -215,7 +215,6 @@ describe("the cost of sessions in tables that grow", () => {
   test.each([
     { prepared: false, analyzed: false },
     { prepared: true, analyzed: false },
-    { prepared: false, analyzed: true },
     { prepared: true, analyzed: true },
   ])(
     "no statement of a backend over 10,000 lines compares pairs of them: prepared $prepared, analyzed $analyzed",

@@ -11,9 +11,9 @@ it.each([
   { prepared: false, analyzed: false },
   { prepared: true, analyzed: false },
 ])(
-  "no statement of a backend over 2,000 lines compares pairs of them: prepared $prepared",
+  "no statement of a backend over 1,000 lines compares pairs of them: prepared $prepared",
   async (statistics) => {
-    expect(await costlyStatements(await pglite(), statistics, 2000)).toEqual([]);
+    expect(await costlyStatements(await pglite(), statistics, 1000)).toEqual([]);
   },
   startMs,
 );
