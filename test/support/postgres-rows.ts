@@ -174,6 +174,9 @@ export async function costlyStatements(
   const array = (items: readonly (string | number)[]) => `{${items.join(",")}}`;
   const followed = Array.from({ length: count / 10 }, (_, index) => `${index}`);
   await db.query(sql.moved, [array(followed.map(() => '""')), array(followed), array(followed)]);
+  // Of a tenant with more sessions than these, without a hit among the newest.
+  const anyTime = ["infinity", "", 20_000, '{"%batch%"}', "-infinity"];
+  await db.query(sql.searchAll, ["", ...anyTime, null, "batch | word1"]);
   expect(await store.delete("long", { partition: "" })).toBe(true);
   await (await store.create({ cwd: "/p", id: "made", partition: "copies" })).appendMessage(
     userMessage("first"),
@@ -182,10 +185,10 @@ export async function costlyStatements(
     await client.query(`update sessile.${table} set partition = 'copies' where id = 'fork'`);
   expect((await deletePartition(store, "copies")).sessions).toBe(2);
   const run = new Set(db.costs.map(({ text }) => text));
-  // It defines an index.
-  run.add(sql.makeIndex);
+  // These define indices.
+  const { makeIndices: _, ...texts } = sql;
   return [
-    ...Object.entries(sql)
+    ...Object.entries(texts)
       .filter(([, text]) => !run.has(text))
       .map(([name]) => `${name} was not run`),
     ...db.costs
