@@ -287,6 +287,16 @@ describe("the next request", () => {
     expect(outputs[0]).toContain('"output":[');
   });
 
+  test("has no reasoning whose request had other reasoning before it", async () => {
+    const current = anthropicMessages({ model, reasoning: "current" });
+    const session = await opened(userMessage("a"));
+    await step(session, "one", {}, current);
+    await session.appendMessage(userMessage("b"));
+    expect((await step(session, "two", {}, current)).sent).toEqual([]);
+    await session.appendMessage(userMessage("c"));
+    expect((await step(session, "three")).sent).toEqual(["one"]);
+  });
+
   test("of parallel calls has the reasoning before them", async () => {
     const calls = ["a", "b"].map((id) => ({ type: "toolCall", id, name: "read", arguments: {} }) as const);
     const session = await opened(userMessage("a"));
