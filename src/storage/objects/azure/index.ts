@@ -86,7 +86,7 @@ class AzureDriver implements ObjectDriver {
 
   constructor(container: AzureContainer) {
     this.#container = container;
-    this.location = `${container.url.replace(/\?.*/, "")}/`; // without the signature of a SAS
+    this.location = `${container.url.split("?", 1)[0]}/`; // without the signature of a SAS
   }
 
   async head(key: string): Promise<ObjectHead | undefined> {

@@ -26,7 +26,7 @@ function cutLines(bytes: string, lengths: string, columns: readonly LineColumn[]
 }
 
 /** The time of a change: grows with each change of a session, also if the server's clock steps back. */
-const nextTime = "greatest(modified_at, clock_timestamp())";
+const nextTime = "greatest(modified_at, statement_timestamp())";
 
 const insertedColumns = `partition, id, epoch, cwd, head, size, modified_at, created_at,
   entries, messages, header, preview_at, preview, info_at, info`;
@@ -107,11 +107,15 @@ export function statementsFor(schemaName: string, search = false) {
   const searched = (from: string): string => `${from}.id, ${from}.epoch::text,
           (extract(epoch from ${from}.modified_at) * 1000)::bigint::text as modified, ${from}.size::text,
           greatest(${from}.words_at, ${from}.base)::text as words_at, ${from}.head::text`;
-  /** The numbers of a session's lines with a term that is like one of the patterns. */
+  /**
+   * The numbers of a session's lines with a term that is like one of the patterns. A range of one id is estimated as
+   * few rows, so that the key is read even if one session has most of them.
+   */
   const linesLike = (patterns: string, id: string): string => `
           select string_agg((w.seq + line.at - 1)::text, ',')
           from ${words} w, unnest(string_to_array(w.terms, E'\\n')) with ordinality as line (terms, at)
-          where w.partition = $1 and w.id = ${id} and line.terms like any (${patterns}::text::text[])`;
+          where w.partition = $1 and w.id >= ${id} and w.id <= ${id}
+            and line.terms like any (${patterns}::text::text[])`;
   /** The picked sessions whose head is still the same, and their lines. */
   const deleted = `deleted as (
         delete from ${session} s using picked where s.partition = $1 and s.id = picked.id and s.head = picked.head
@@ -129,7 +133,7 @@ export function statementsFor(schemaName: string, search = false) {
     /** partition, id, epoch, cwd, count, size, lengths, bytes, counts, header, preview, info */
     create: `with made as (
         insert into ${session} ${inserted}
-        values ($1, $2, $3::uuid, $4, $5::bigint, $6::bigint, clock_timestamp(), clock_timestamp(),
+        values ($1, $2, $3::uuid, $4, $5::bigint, $6::bigint, statement_timestamp(), statement_timestamp(),
           $9::bigint, $10::bigint, $11::bytea, $12::bigint, $13::bytea, $14::bigint, $15::bytea
           ${ifSearch(", $5::bigint")})
         on conflict do nothing returning head
@@ -254,7 +258,7 @@ export function statementsFor(schemaName: string, search = false) {
         insert into ${session} ${inserted}
         select $1, $2, $3::uuid, $4, $9::bigint - s.base,
           (select coalesce(sum(octet_length(line) + 1), 0) from lines) + octet_length($5::bytea) + 1,
-          clock_timestamp(), clock_timestamp(),
+          statement_timestamp(), statement_timestamp(),
           case when s.head = $9::bigint then s.entries end, case when s.head = $9::bigint then s.messages end,
           $5::bytea,
           case when s.preview_at < $9::bigint then s.preview_at - s.base end,
