@@ -115,6 +115,35 @@ async function holdUp(db: Pool): Promise<{ waiting(): Promise<number>; release()
 }
 
 describe("an erasure on a PostgreSQL server", () => {
+  test("and a deletion leave no words that another program indexes meanwhile", async () => {
+    const db = pool();
+    const store = storeOn(db);
+    const wordsBehind = async () =>
+      (
+        await db.query(`select w.seq from sessile.words w left join sessile.session s using (partition, id)
+          where w.id = 's' and (s.base is null or w.seq < s.base)`)
+      ).rows;
+    const deleted = () => store.delete("s");
+    const erased = () => eraseEntries(store, "s", ["e0000002"], { reason });
+    for (const remove of [erased, deleted]) {
+      await store.delete("s");
+      await fill(postgresSessionStore({ db }));
+      const indexing = await db.connect();
+      await indexing.query("begin");
+      await indexing.query("update sessile.session set words_at = head where id = 's'");
+      await indexing.query("insert into sessile.words values ('', 's', 1, 'k', ' secret')");
+      const removed = remove();
+      for (let waits = 0; waits === 0; await pause(10)) {
+        const { rows } = await db.query("select from pg_stat_activity where wait_event_type = 'Lock'");
+        waits = rows.length;
+      }
+      await indexing.query("commit");
+      indexing.release();
+      await removed;
+      expect(await wordsBehind()).toEqual([]);
+    }
+  });
+
   // @covers durability:erased-bytes
   test("leaves its text in no file of the tables and indices after a vacuum, and the report names the rest", async () => {
     const db = pool();

@@ -94,6 +94,29 @@ describe("the references of sessions in PostgreSQL", () => {
     expect(await refsOf()).toEqual([]);
   });
 
+  test("that another collection has kept after a replacement are not forgotten by a slower one", async () => {
+    const store = await emptyStore(schema);
+    const session = await store.create({ cwd: "/", id: "one" });
+    const first = await session.appendMessage(naming(refOf("1")));
+    expect(await refsOf()).toEqual([refOf("1")]);
+    await eraseEntries(store, "one", [first.id], { reason: "a request" });
+    await session.refresh();
+    const db = new FaultyDriver(server);
+    let others: Promise<unknown> | undefined;
+    db.after = (text) => {
+      if (!text.includes("string_agg(e.line")) return;
+      db.after = undefined;
+      others = (async () => {
+        await refsOf();
+        await session.appendMessage(naming(refOf("2")));
+        await refsOf();
+      })();
+    };
+    for await (const _ of postgresBlobMarks({ db: delayed(db, () => others), schema }));
+    expect(others).toBeDefined();
+    expect(await refsOf()).toEqual([refOf("2")]);
+  });
+
   test("are those of all sessions of the partition, and no others", async () => {
     const store = await emptyStore(schema);
     const one = await store.create({ cwd: "/", id: "one" });

@@ -118,3 +118,24 @@ it("a deleted session leaves no terms, and a copy has those of its lines", async
   await store.delete("source", { partition: "tenant" });
   expect(await termsOf("source")).toEqual([]);
 });
+
+it("an append of several lines with as many long words as a line may have is found", async () => {
+  const schema = "long_words";
+  await emptyStore(schema);
+  const store = postgresSessionStore({ db: server, schema, search: true });
+  await store.migrate();
+  // Words of 41 letters, each of three bytes.
+  const letter = (number: number) => String.fromCharCode(0x10d0 + number);
+  const word = (number: number) =>
+    letter(number % 33) +
+    letter(Math.floor(number / 33) % 33) +
+    letter(Math.floor(number / 1089)) +
+    "ა".repeat(38);
+  const text = (from: number) => Array.from({ length: 4800 }, (_, at) => word(from + at)).join(" ");
+  const session = await store.create({ cwd: "/work", id: "long" });
+  await session.append(
+    [0, 4800, 9600].map((from) => ({ type: "message", message: userMessage(text(from)) })),
+  );
+  await session.close();
+  expect((await find(store, word(9000))).length).toBe(1);
+});

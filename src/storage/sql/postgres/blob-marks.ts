@@ -68,8 +68,8 @@ interface Unread {
   readonly to: number;
   /** Bytes of all its lines. */
   readonly size: number;
-  /** Whether its lines were replaced or erased since references of them were kept. */
-  readonly isReplaced: boolean;
+  /** The end of the kept references, if the lines were replaced or erased since. */
+  readonly replaced: number | undefined;
   /** The header, if the unread lines do not have it. */
   readonly header: Uint8Array | undefined;
 }
@@ -211,8 +211,13 @@ class Scan {
     const readMark = new Map(marks.map((mark) => [mark.root, mark]));
     const read = group.filter(({ id }) => readMark.get(id)?.complete === true);
     if (read.length === 0) return;
-    const replaced = read.filter(({ isReplaced }) => isReplaced).map(({ id }) => id);
-    if (replaced.length > 0) await this.#query(this.#sql.forget, [sqlArray(replaced)]);
+    const replaced = read.flatMap(({ id, replaced }) =>
+      replaced === undefined ? [] : [[id, replaced] as const],
+    );
+    if (replaced.length > 0) {
+      const ends = replaced.map(([, end]) => end);
+      await this.#query(this.#sql.forget, [sqlArray(replaced.map(([id]) => id)), sqlArray(ends)]);
+    }
     const named = read.flatMap(({ id }) =>
       Array.from(readMark.get(id)?.refs ?? [], (ref) => [id, keyByRef(ref)] as const),
     );
@@ -272,9 +277,16 @@ function schemaStatements(schemaName: string) {
         on e.partition = $1 and e.id = wanted.id and e.seq >= wanted.start and e.seq < wanted.stop
       group by s.id`,
 
-    /** partition, ids: a later statement keeps the references of the new lines. */
-    forget: `delete from ${schema}.blob_ref
-      where partition = $1 and id = any ($2::text::text[])`,
+    /**
+     * partition, ids, ends of the kept references: a later statement keeps those of the new lines. Not if another
+     * collection has kept newer ones meanwhile.
+     */
+    forget: `with old as (
+        delete from ${schema}.blob_scan s using unnest($2::text::text[], $3::text::bigint[]) as replaced (id, head)
+        where s.partition = $1 and s.id = replaced.id and s.head = replaced.head
+        returning s.id
+      )
+      delete from ${schema}.blob_ref r using old where r.partition = $1 and r.id = old.id`,
 
     /** partition, ids, epochs, ends; the references: ids and keys */
     keep: `with kept as (
@@ -313,7 +325,7 @@ function rowUnread(row: SqlRow): Unread {
     from: isContinued ? read : base,
     to: head,
     size: Number(row.size),
-    isReplaced: row.read !== null && read <= base,
+    replaced: row.read !== null && read <= base ? read : undefined,
     header: isContinued ? readBytes(row.header) : undefined,
   };
 }

@@ -34,7 +34,10 @@ export function sqlArray(items: readonly (string | number)[]): string {
   return `{${items.map((item) => `"${item}"`).join(",")}}`;
 }
 
-/** Lines of a row of words, and its text's length: PostgreSQL has 1 MB for all terms of a row in its index. */
+/**
+ * Lines of a row of words, and the length of their text: PostgreSQL has 1 MB for all terms of a row in its index, and
+ * a letter three bytes. One line alone may have more, but few enough terms.
+ */
 const [maxWordLines, maxWordsLength] = [64, 200_000];
 
 /** Precedes the terms of a partition in the index. A few partitions may share one. */
@@ -55,7 +58,8 @@ export function wordRows(terms: readonly LineTerms[], partition: string): readon
   for (const [index, [, words]] of terms.entries()) {
     if (words === "") continue;
     const first = offsets.at(-1);
-    const isOpen = first !== undefined && index - first < maxWordLines && text.length < maxWordsLength;
+    const isOpen =
+      first !== undefined && index - first < maxWordLines && text.length + words.length < maxWordsLength;
     const line = ` ${words}`;
     if (isOpen) {
       text += "\n".repeat(index - end) + line;

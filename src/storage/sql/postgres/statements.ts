@@ -65,6 +65,8 @@ export function statementsFor(schemaName: string, search = false) {
   /** Deletes the words of lines before a number. */
   const removeWords = (end: string): string => `
     delete from ${words} w using moved where w.partition = $1 and w.id = $2 and w.seq < ${end}`;
+  /** Words that came since the statement began would not be seen, and stay. */
+  const sameWords = `and words_at = (select words_at from ${session} where partition = $1 and id = $2)`;
   const withWords = (table: string, from: string, values: number): string =>
     ifSearch(`, worded as (${addWords(table, from, values + 1)})`);
   /**
@@ -76,9 +78,10 @@ export function statementsFor(schemaName: string, search = false) {
     changes: string,
     added = addLines("moved", "$4::bigint"),
     further = "",
+    condition = "",
   ): string => `with moved as (
       update ${session} set head = head + $5::bigint, modified_at = ${nextTime}, ${changes}
-      where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint
+      where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint ${condition}
       returning head${ifSearch(", words_at")}
     ), added as (${added})${withWords("(select from moved where words_at = head) as moved", "$4::bigint", values)}${further}
     select head::text from moved`;
@@ -116,9 +119,10 @@ export function statementsFor(schemaName: string, search = false) {
           from ${words} w, unnest(string_to_array(w.terms, E'\\n')) with ordinality as line (terms, at)
           where w.partition = $1 and w.id >= ${id} and w.id <= ${id}
             and line.terms like any (${patterns}::text::text[])`;
-  /** The picked sessions whose head is still the same, and their lines. */
+  /** The picked sessions whose lines and words are still the same, with these. */
   const deleted = `deleted as (
         delete from ${session} s using picked where s.partition = $1 and s.id = picked.id and s.head = picked.head
+          and s.words_at = picked.words_at
         returning s.id
       ), lines as (
         delete from ${entry} e using deleted where e.partition = $1 and e.id = deleted.id
@@ -172,6 +176,7 @@ export function statementsFor(schemaName: string, search = false) {
       preview_at = $12::bigint, preview = $13::bytea, info_at = $14::bigint, info = $15::bytea`,
       undefined,
       `, unworded as (${removeWords("$4::bigint")})`,
+      sameWords,
     ),
 
     /** partition, id, epoch: the lines that a list shows, and the number from before a replacement */
@@ -197,7 +202,7 @@ export function statementsFor(schemaName: string, search = false) {
             else preview_at + (head - base) end,
           info = case when $10::boolean then $11::bytea else info end,
           info_at = case when $10::boolean and $11::bytea is null then null else info_at + (head - base) end
-        where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint
+        where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint ${sameWords}
         returning base, head - base as count
       ), added as (
         insert into ${entry} (${lineColumns})
@@ -382,13 +387,13 @@ export function statementsFor(schemaName: string, search = false) {
      * the lines of such an append, and leave them.
      */
     delete: `with picked as materialized (
-        select id, head from ${session} where partition = $1 and id = $2 and epoch = $3::uuid
+        select id, head, words_at from ${session} where partition = $1 and id = $2 and epoch = $3::uuid
       ), ${deleted}
       select true as deleted from deleted`,
 
     /** partition, the number at most: sessions that were there, and those of them that this call deleted */
     deleteSome: `with picked as materialized (
-        select id, head from ${session} where partition = $1 limit $2::integer
+        select id, head, words_at from ${session} where partition = $1 limit $2::integer
       ), ${deleted}
       select (select count(*) from picked)::integer as picked, (select count(*) from deleted)::integer as deleted`,
 
