@@ -6,6 +6,8 @@ import type { AssistantMessage } from "./message.js";
 
 /** A request made from a context. */
 interface AskedRequest {
+  /** The model that it is for, as text. */
+  readonly model: string;
   /** Whether a message can be the reply: it names the model that the request is for. */
   answers(message: AssistantMessage): boolean;
   /** The digest of the request. */
@@ -17,21 +19,64 @@ export interface AskedRequests {
   requests: readonly AskedRequest[];
   /** Whether a reply was recorded. It can be appended again after a failure, until the next request. */
   isAnswered: boolean;
+  /** The last item of the newest context, by which a context that a caller made of it is known. */
+  newest?: object | undefined;
 }
 
-/** The requests of the session of a context. */
+/** The requests of the session of a context, and of the last items of its contexts. */
 export const askedOf = new WeakMap<object, AskedRequests>();
 
-/** More requests without a reply than a loop makes. Beyond them, nothing is recorded with the next reply. */
+/** More different requests without a reply than a loop makes. Beyond them, nothing is recorded with the next reply. */
 const maxRequests = 16;
+/** Requests with all that they were made from. Beyond them, each digest is kept once. */
+const maxWhole = 4;
+
+/** Notes the context of a session, and who asks with it. */
+export function noteContext(context: { readonly items: readonly object[] }, asked: AskedRequests): void {
+  askedOf.set(context, asked);
+  const newest = context.items.at(-1);
+  asked.newest = newest;
+  if (newest !== undefined) askedOf.set(newest, asked);
+}
 
 /** Notes a request that was made from a context. Of a context without a session, nothing is noted. */
-export function noteRequest(context: object, request: AskedRequest): void {
-  const asked = askedOf.get(context);
+export function noteRequest(context: { readonly items: readonly object[] }, request: AskedRequest): void {
+  const asked = askedOf.get(context) ?? askedByItem(context.items);
   if (asked === undefined) return;
   const open = asked.isAnswered ? [] : asked.requests;
-  if (open.length <= maxRequests) asked.requests = [...open, request];
+  const kept = open.length < maxWhole ? open : distinct(open);
+  asked.requests = kept.length <= maxRequests ? [...kept, request] : kept;
   asked.isAnswered = false;
+}
+
+/** The requests of the session whose newest message a context of the caller's has. */
+function askedByItem(items: readonly object[]): AskedRequests | undefined {
+  const item = items.findLast((one) => askedOf.get(one)?.newest === one);
+  return item === undefined ? undefined : askedOf.get(item);
+}
+
+function distinct(requests: readonly AskedRequest[]): readonly AskedRequest[] {
+  const found = new Map<string, AskedRequest>();
+  for (const request of requests) {
+    const known = digested(request);
+    found.set(`${known.model} ${known.digest()}`, known);
+  }
+  return [...found.values()];
+}
+
+/** The request as its digest alone; an empty one if it has none. */
+function digested({ model, answers, digest }: AskedRequest): AskedRequest {
+  const text = digestOf(digest);
+  return { model, answers, digest: () => text };
+}
+
+/** Tools that are no JSON have no digest: a reply to them is recorded without one. */
+function digestOf(digest: () => string): string {
+  try {
+    return digest();
+  } catch {
+    return "";
+  }
 }
 
 /**
@@ -44,8 +89,8 @@ export function withRequests<D extends { readonly type?: unknown }>(
 ): readonly D[] {
   if (!Array.isArray(drafts)) return drafts;
   return drafts.map((draft) => {
-    const { type, message } = draft as { readonly type?: unknown; readonly message?: unknown };
-    return type === "message" && isReply(message) ? { ...draft, message: recorded(asked, message) } : draft;
+    if (!isRecord(draft) || draft.type !== "message" || !isReply(draft.message)) return draft;
+    return { ...draft, message: recorded(asked, draft.message) };
   });
 }
 
@@ -53,11 +98,16 @@ function recorded(asked: AskedRequests, message: AssistantMessage): AssistantMes
   if (message.prefix !== undefined) return message;
   const meant = asked.requests.filter((request) => request.answers(message));
   if (meant.length === 0) return message;
-  const digests = new Set(meant.map((request) => request.digest()));
+  const isFew = asked.requests.length <= maxRequests;
+  asked.requests = asked.requests.map((request) => (meant.includes(request) ? digested(request) : request));
   asked.isAnswered = true;
+  const digests = new Set(
+    asked.requests.flatMap((request) => (request.answers(message) ? [request.digest()] : [])),
+  );
   const [digest = ""] = digests;
-  const isClear = digests.size === 1 && asked.requests.length <= maxRequests;
-  return isClear ? { ...message, prefix: digest + contentDigest(message) } : message;
+  if (digests.size !== 1 || digest === "" || !isFew) return message;
+  const content = digestOf(() => contentDigest(message));
+  return content === "" ? message : { ...message, prefix: digest + content };
 }
 
 /** Whether a value can be recorded as a reply. The append checks it in whole. */

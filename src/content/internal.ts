@@ -2,8 +2,8 @@
 
 export {
   type AskedRequests,
-  askedOf,
   contentDigest,
+  noteContext,
   noteRequest,
   withRequests,
 } from "./asked-requests.js";

@@ -210,14 +210,19 @@ function ownReplies(
 }
 
 /** Whether a reply answered a request with this digest. */
-function repeats({ prefix = "" }: AssistantMessage, expected: string, tools: unknown): boolean {
+function repeats(message: AssistantMessage, expected: string, tools: unknown): boolean {
   const from = tools === toolsAsRecorded ? toolDigits : 0;
-  return prefix.slice(from).startsWith(expected.slice(from));
+  return recordedPrefix(message).slice(from).startsWith(expected.slice(from));
+}
+
+/** A log of another program can have anything there. */
+function recordedPrefix({ prefix }: AssistantMessage): string {
+  return typeof prefix === "string" ? prefix : "";
 }
 
 /** Whether the content of a reply is what was recorded with its request. */
 export function hasOwnContent(message: AssistantMessage): boolean {
-  const recorded = message.prefix?.slice(digestDigits) ?? "";
+  const recorded = recordedPrefix(message).slice(digestDigits);
   return recorded === "" || recorded === contentDigest(message);
 }
 
@@ -229,12 +234,13 @@ function reasoningText(part: ReasoningPart | OpaquePart): string {
 function firstChange(
   { context: { items, usageSince = 0 }, states, tools }: PrefixInput,
   { head }: RequestDigest,
-  { item: end, message: { prefix, timestamp }, before }: Reply,
+  { item: end, message, before }: Reply,
   since: Reply | undefined,
 ): Change {
-  if (prefix === undefined || before === undefined) return { by: "unknown", item: end };
+  const prefix = recordedPrefix(message);
+  if (prefix === "" || before === undefined) return { by: "unknown", item: end };
   const summary = items.findLastIndex(({ message }) => message.role === "compactionSummary");
-  if (summary >= 0 && summary < end && (items[summary]?.message.timestamp ?? 0) > timestamp)
+  if (summary >= 0 && summary < end && (items[summary]?.message.timestamp ?? 0) > message.timestamp)
     return { by: "compaction", item: summary };
   const system = items.findLastIndex(({ message }) => message.role === "system");
   if (tools !== toolsAsRecorded && prefix.slice(0, toolDigits) !== head.slice(0, toolDigits))
@@ -243,10 +249,8 @@ function firstChange(
     return { by: "instructions", item: Math.max(0, system) };
   const from = since?.item ?? 0;
   const edit = items.findIndex(
-    ({ edited, message }, item) =>
-      item >= from &&
-      item < end &&
-      (edited === true || (message.role === "assistant" && !hasOwnContent(message))),
+    ({ edited, message: one }, item) =>
+      item >= from && item < end && (edited === true || (one.role === "assistant" && !hasOwnContent(one))),
   );
   const held = states.find(
     ({ decided: { item }, draft }) => item >= from && item < end && draft.media === undefined,
@@ -328,7 +332,7 @@ function digestRequest({ request, target, tools }: PrefixInput): RequestDigest {
   const marks = new Map<object, Part>();
   const mediaName = ({ bytes, resource }: Pick<MediaPart, "bytes" | "resource">) => {
     const known =
-      names.get(bytes) ?? (resource?.size === bytes.length ? resource.contentSha256 : digest(bytes));
+      names.get(bytes) ?? (resource?.size === bytes.length ? resource.contentSha256 : digest(bytes).slice(7));
     names.set(bytes, known);
     return known;
   };
@@ -377,8 +381,8 @@ function digestRequest({ request, target, tools }: PrefixInput): RequestDigest {
 
 /** The members of a value that have its turns, by their names in the protocols. */
 const turnMembers = ["messages", "input", "contents"];
-/** Members that only the next reply needs. */
-const passingMembers: ReadonlySet<string> = new Set(["container"]);
+/** Members that only the next reply needs, and those that the model does not read. */
+const passingMembers: ReadonlySet<string> = new Set(["container", "thread"]);
 
 function valueTurns(value: unknown): { readonly turns: readonly unknown[]; readonly head: unknown } {
   if (Array.isArray(value)) return { turns: value, head: null };

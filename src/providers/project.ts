@@ -29,7 +29,7 @@ import type {
   PendingUserPart,
 } from "./request.js";
 import { latestOnly, mediaIn, selectMessages } from "./select-messages.js";
-import type { HeldReply, RenderTools, Target } from "./target.js";
+import type { HeldReply, ModelRef, RenderTools, Target } from "./target.js";
 import { requestUsage } from "./usage.js";
 
 /**
@@ -88,8 +88,7 @@ export async function project<V>(
   const request = rules.bindsReasoning === true ? compared().request : sent;
   const prefix = () => (isLatest ? keptByTarget : compared().prefix);
   if (!isLatest) {
-    const answers = (message: AssistantMessage) => isOwn(message, model);
-    noteRequest(context, { answers, digest: () => prefix().digest });
+    noteRequest(context, { ...answersOf(model), digest: () => prefix().digest });
   }
   const cached = cachedParts(request, target, options);
   const render = (reportLoss: RenderTools["reportLoss"], since?: HeldReply) =>
@@ -187,6 +186,14 @@ function heldReply({
   return state === "unchanged" && since === entryId && hasOwnContent(message)
     ? { turn, id, entryId }
     : undefined;
+}
+
+/** Which messages are replies of a model. It keeps nothing else of the projection. */
+function answersOf(model: ModelRef) {
+  return {
+    model: JSON.stringify(model),
+    answers: (message: AssistantMessage): boolean => isOwn(message, model),
+  };
 }
 
 /** The prefix of a request whose history the target keeps: nothing can be compared. */

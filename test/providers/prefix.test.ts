@@ -89,6 +89,43 @@ describe("a reply", () => {
     expect(given.message).toHaveProperty("prefix", "as given");
   });
 
+  test("records the request of a context that a caller made of the session's", async () => {
+    const session = await opened(userMessage("a"));
+    const context = await session.context();
+    await project(context, target);
+    const own = { ...context, items: [...contextFrom([userMessage("memory")]).items, ...context.items] };
+    await project(own, target);
+    expect((await session.appendMessage(thinks("of two"))).message).not.toHaveProperty("prefix");
+    const next = await session.context();
+    const { prefix } = await project({ ...next, items: [...own.items, ...next.items.slice(1)] }, target);
+    const { message } = await session.appendMessage(thinks("of one"));
+    expect((message as AssistantMessage).prefix).toMatch(new RegExp(`^${prefix.digest}`));
+  });
+
+  test("records a request that was made many times, also beside those of other models", async () => {
+    const session = await opened(userMessage("a"));
+    const others = openaiResponses({ model: "gpt-6.2-sol" });
+    for (let at = 0; at < 40; at++) await project(await session.context(), at % 2 === 0 ? target : others);
+    const { prefix } = await project(await session.context(), target);
+    const { message } = await session.appendMessage(thinks("one"));
+    expect((message as AssistantMessage).prefix).toMatch(new RegExp(`^${prefix.digest}`));
+    for (let at = 0; at < 40; at++) await project(await session.context(), target, { tools: [at] });
+    expect((await session.appendMessage(thinks("two"))).message).not.toHaveProperty("prefix");
+  });
+
+  test("is recorded without a digest if the tools are no JSON, and an invalid one is refused as ever", async () => {
+    const session = await opened(userMessage("a"));
+    const to = openaiResponses({ model: "gpt-5.4" });
+    const tools: unknown[] = [];
+    tools.push(tools);
+    await project(await session.context(), to, { tools });
+    expect((await session.appendMessage(thinks("one", to))).message).not.toHaveProperty("prefix");
+    await project(await session.context(), to);
+    for (const content of [[null], [{ type: "toolCall", id: "c", name: "t", arguments: { n: 1n } }]])
+      await expect(session.appendMessage({ ...thinks("two", to), content } as never)).rejects.toThrow();
+    await expect(session.append([null] as never)).rejects.toThrow();
+  });
+
   test("keeps its digest if it is appended again after a failure", async () => {
     const session = await opened(userMessage("a"));
     await project(await session.context(), target);
@@ -115,6 +152,33 @@ describe("the next request", () => {
     await session.close();
     const again = await store.open(session.id, { mode: "write" });
     expect(await step(again, "two")).toMatchObject({ state: "unchanged", sent: ["one"] });
+  });
+
+  test("has the reasoning of before if the API is to hold the conversation from now on", async () => {
+    const session = await opened(userMessage("a"));
+    await step(session, "one");
+    await session.appendMessage(userMessage("b"));
+    const held = anthropicMessages({ model, continue: true });
+    expect(await step(session, "two", {}, held)).toMatchObject({ state: "unchanged", lost: [] });
+    await session.appendMessage(userMessage("c"));
+    expect(await step(session, "three")).toMatchObject({ state: "unchanged", sent: ["one", "two"] });
+  });
+
+  test("has the reasoning of before after an update of a reply without its digest", async () => {
+    const session = await opened(userMessage("a"));
+    await step(session, "one");
+    const [, one] = (await session.context()).items;
+    const { prefix: _, ...message } = (one?.message ?? {}) as AssistantMessage;
+    const targetId = one?.entryId as string;
+    await session.append([{ type: "message_update", targetId, message: { ...message, mode: "plan" } }]);
+    await session.appendMessage(userMessage("b"));
+    expect(await step(session, "two")).toMatchObject({ state: "unchanged", sent: ["one"] });
+  });
+
+  test("of a history with digests that are no text is unknown", async () => {
+    const one = { ...thinks("one"), prefix: 5 } as never;
+    const context = contextFrom([userMessage("a"), one, userMessage("b")]);
+    expect((await project(context, target)).prefix).toMatchObject({ state: "unknown", lost: ["m1"] });
   });
 
   test("of a history without digests is unknown, and has no reasoning", async () => {

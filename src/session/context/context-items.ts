@@ -56,9 +56,17 @@ export function applyUpdates(
   let { message } = entry;
   for (const update of updates.get(entry.id) ?? []) {
     const next = update.type === "message_update" ? update.message : withPart(message, update);
-    if (next.role === message.role && messageProblem(next) === undefined) message = next;
+    if (next.role === message.role && messageProblem(next) === undefined)
+      message = withPrefixOf(message, next);
   }
   return message === entry.message ? entry : { ...entry, message };
+}
+
+/** A reply keeps the digest of its request, which has one of the content too. */
+function withPrefixOf(message: Message, next: Message): Message {
+  if (message.role !== "assistant" || next.role !== "assistant") return next;
+  if (message.prefix === undefined || next.prefix !== undefined) return next;
+  return { ...next, prefix: message.prefix };
 }
 
 function withPart(message: Message, { index, part }: Update & { readonly type: "part_update" }): Message {

@@ -1,7 +1,7 @@
 /** The state of an open session: the entries read, the leaf, and the entries that this handle appended. */
 
 import type { Context } from "../../content/index.js";
-import { type AskedRequests, askedOf } from "../../content/internal.js";
+import { type AskedRequests, noteContext } from "../../content/internal.js";
 import { Mutex, sleep } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import {
@@ -322,7 +322,7 @@ class State extends LoadedLog {
     const steps = extendContext(treeRows(this.reader.tree), row, this.#lastContext);
     const built = await this.cache.run(steps, ({ shown }) => shown);
     this.#lastContext = built;
-    askedOf.set(built.context, this.asked);
+    noteContext(built.context, this.asked);
     return built.context;
   }
 
