@@ -3,6 +3,7 @@
 import { textDigest } from "../core/rolling-digest.js";
 import { isRecord } from "../core/shape.js";
 import type { AssistantMessage } from "./message.js";
+import { withNewIds, withReferences } from "./opaque-blocks.js";
 
 /** A request made from a context. */
 interface AskedRequest {
@@ -117,7 +118,7 @@ function isReply(message: unknown): message is AssistantMessage {
 
 /**
  * The digest of what an edit or an update of a reply can change. Media of opaque blocks are stored elsewhere
- * after the append, so that such a block counts by its place.
+ * after the append, so that they count by their place.
  */
 export function contentDigest({ content }: Pick<AssistantMessage, "content">): string {
   const blocks = content.map((block) => {
@@ -128,12 +129,16 @@ export function contentDigest({ content }: Pick<AssistantMessage, "content">): s
         return [block.type, block.thinking, block.thinkingSignature];
       case "toolCall":
         return [block.type, block.id, block.name, block.arguments];
+      case "opaque":
+        return [block.type, withNewIds(withReferences(block.data, noId), noId)];
       default:
         return [block.type];
     }
   });
   return textDigest(JSON.stringify(blocks), contentDigits);
 }
+
+const noId = () => "";
 
 /** Of 16 values each. */
 const contentDigits = 8;

@@ -89,6 +89,8 @@ interface Reply {
   /** The digest of all that the request has before the reply, without its reasoning. */
   readonly before: string | undefined;
   readonly reasoning: readonly PlacedReasoning[];
+  /** Whether text stands for a block of its own, such as one whose media are gone. */
+  readonly hasStandIn: boolean;
 }
 
 /** Reasoning, and its place among the other parts of the request. */
@@ -118,14 +120,14 @@ export function comparePrefix(input: PrefixInput, losses: LossList): ComparedPre
   let since: Reply | undefined;
   let change: Change | undefined;
   for (const reply of replies) {
-    const { message, before, reasoning, item } = reply;
+    const { message, before, reasoning, item, hasStandIn } = reply;
     const isSame = before !== undefined && repeats(message, before + kept.text(chainDigits), input.tools);
     if (isSame) {
       since = reply;
       change = undefined;
     } else change ??= firstChange(input, base, reply, since);
     if (reasoning.length === 0) continue;
-    if (!binds || (isSame && hasOwnContent(message))) {
+    if (!binds || (isSame && hasOwnContent(message) && !hasStandIn)) {
       for (const { part, place } of reasoning) kept.add(`${place} ${reasoningText(part)}`);
       continue;
     }
@@ -189,23 +191,24 @@ function ownReplies(
   { request, target, context }: PrefixInput,
   before: ReadonlyMap<number, string>,
 ): readonly Reply[] {
-  const replies = new Map<number, { readonly reasoning: PlacedReasoning[] }>();
+  const replies = new Map<number, { readonly reasoning: PlacedReasoning[]; hasStandIn: boolean }>();
   request.turns.forEach(({ role, parts }, turn) => {
     if (role !== "assistant") return;
     let others = 0;
     for (const part of parts) {
       const { item } = part.origin;
       if (item < 0) continue;
-      const reply = replies.get(item) ?? { reasoning: [] };
+      const reply = replies.get(item) ?? { reasoning: [], hasStandIn: false };
       replies.set(item, reply);
       if (isReasoning(part)) reply.reasoning.push({ part, place: `${turn}:${others}` });
       else others++;
+      if (part.type === "text" && part.replaces === "opaque") reply.hasStandIn = true;
     }
   });
-  return [...replies].flatMap(([item, { reasoning }]): readonly Reply[] => {
+  return [...replies].flatMap(([item, said]): readonly Reply[] => {
     const message = context.items[item]?.message;
     if (message?.role !== "assistant" || !isOwn(message, target.model)) return [];
-    return [{ item, message, before: before.get(item), reasoning }];
+    return [{ item, message, before: before.get(item), ...said }];
   });
 }
 

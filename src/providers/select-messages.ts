@@ -80,13 +80,15 @@ function fromOwnSummary(
   const isRecorded = messages.slice(0, start).some(({ item }) => items[item]?.origin === "summary");
   const isSigned = ownSummaries(message).some((data) => "signature" in data && isFilled(data.signature));
   if (!isRecorded && !isSigned) return messages;
+  const isSystem = ({ item }: PendingMessage) => items[item]?.message.role === "system";
   losses.forget((item) => item < message.item);
-  for (const { item } of messages.slice(0, start)) {
+  for (const { item } of messages.slice(0, start).filter((one) => !isSystem(one))) {
     const { entryId } = items[item] as Context["items"][number];
     const reason = "the summary that the provider made stands for it";
     losses.add({ entryId, item }, { code: "notRepeated", by: "policy", reason });
   }
-  return messages.slice(start);
+  // Instructions of mid-conversation stay in force, and the provider reads nothing before its summary.
+  return [message, ...messages.slice(0, start).filter(isSystem), ...messages.slice(start + 1)];
 }
 
 /** The summaries in a message that the target's provider made and takes back. */

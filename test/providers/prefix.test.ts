@@ -4,6 +4,7 @@ import {
   type ContextMessage,
   cacheConversation,
   contextFrom,
+  memoryBlobStore,
   memorySessionStore,
   type ProjectOptions,
   project,
@@ -105,7 +106,8 @@ describe("a reply", () => {
   test("records a request that was made many times, also beside those of other models", async () => {
     const session = await opened(userMessage("a"));
     const others = openaiResponses({ model: "gpt-6.2-sol" });
-    for (let at = 0; at < 40; at++) await project(await session.context(), at % 2 === 0 ? target : others);
+    for (let at = 0; at < 40; at++)
+      await project(await session.context(), (at % 2 === 0 ? target : others) as Target<unknown>);
     const { prefix } = await project(await session.context(), target);
     const { message } = await session.appendMessage(thinks("one"));
     expect((message as AssistantMessage).prefix).toMatch(new RegExp(`^${prefix.digest}`));
@@ -322,6 +324,110 @@ describe("the next request", () => {
     const targetId = items[1]?.entryId ?? "";
     await session.append([{ type: "message_update", targetId, message: { ...content, content: edited } }]);
     expect((await step(session, "two")).sent).toEqual([]);
+  });
+
+  const found = (content: string) =>
+    [
+      { type: "opaque", data: { type: "server_tool_use", id: "s1", name: "web_fetch", input: {} } },
+      { type: "opaque", data: { type: "web_fetch_tool_result", tool_use_id: "s1", content } },
+      { type: "thinking", thinking: "why then", thinkingSignature: "then" },
+      { type: "text", text: "so" },
+    ] as const;
+
+  test("has no reasoning of a reply whose provider's block changed, also with the conversation held", async () => {
+    const held = anthropicMessages({ model, continue: true });
+    const session = await opened(userMessage("a"));
+    await project(await session.context(), held);
+    const reply = { ...thinks("one", held, ...found("a secret")), providerFields: { id: "msg_1" } };
+    const one = await session.appendMessage(reply);
+    await session.appendMessage(userMessage("b"));
+    const before = await project(await session.context(), held);
+    expect([before.continues, before.prefix.lost]).toEqual([one.id, []]);
+    expect(sentThoughts(before.whole())).toEqual(["one", "then"]);
+    const message = { ...reply, content: [...reply.content.slice(0, 2), ...found("nothing")] };
+    await session.append([{ type: "message_update", targetId: one.id, message }]);
+    const { continues, value, prefix } = await project(await session.context(), held);
+    expect([continues, prefix.lost, sentThoughts(value)]).toEqual([undefined, [one.id], []]);
+  });
+
+  test("has reasoning beside media that the append moved to the blob store, and none beside lost media", async () => {
+    const kept = memoryBlobStore();
+    const session = await memorySessionStore({ blobs: kept }).create({ cwd: "/work" });
+    await session.appendMessage(userMessage("a"));
+    await project(await session.context(), target, { blobs: kept });
+    const data = Buffer.from(picture).toString("base64");
+    const block = {
+      type: "code_execution_tool_result",
+      tool_use_id: "s1",
+      content: { data, media_type: "image/png" },
+    };
+    const [call, , ...rest] = found("");
+    const one = await session.appendMessage(
+      thinks("one", target, call, { type: "opaque", data: block }, ...rest),
+    );
+    expect(JSON.stringify(one)).not.toContain(data);
+    await session.appendMessage(userMessage("b"));
+    const whole = await project(await session.context(), target, { blobs: kept });
+    expect([whole.prefix.state, sentThoughts(whole.value)]).toEqual(["unchanged", ["one", "then"]]);
+    const without = await project(await session.context(), target, { blobs: memoryBlobStore() });
+    expect(sentThoughts(without.value)).toEqual([]);
+  });
+
+  test("is not continued after a change of an item that OpenAI takes back beside reasoning only", async () => {
+    const to = openaiResponses({ model: "gpt-6.2-sol", continue: true });
+    const session = await opened(userMessage("a"));
+    const signature = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "e" };
+    const searched = (query: string) => {
+      const data = {
+        type: "web_search_call",
+        id: "ws_1",
+        status: "completed",
+        action: { type: "search", query },
+      };
+      const thinking = {
+        type: "thinking",
+        thinking: "",
+        thinkingSignature: JSON.stringify(signature),
+      } as const;
+      const reply = assistantMessage(
+        to.model as never,
+        thinking,
+        { type: "opaque", data },
+        { type: "text", text: "one" },
+      );
+      return { ...reply, providerFields: { id: "resp_1" } };
+    };
+    await project(await session.context(), to);
+    const one = await session.appendMessage(searched("a secret"));
+    await session.appendMessage(userMessage("b"));
+    expect((await project(await session.context(), to)).continues).toBe(one.id);
+    const two = assistantMessage(to.model as never, { type: "text", text: "two" });
+    await session.appendMessage({ ...two, providerFields: { id: "resp_2" } });
+    await session.append([{ type: "message_update", targetId: one.id, message: searched("nothing") }]);
+    await session.appendMessage(userMessage("c"));
+    const { continues, prefix } = await project(await session.context(), to);
+    expect([continues, prefix.change?.by]).toEqual([undefined, "edit"]);
+  });
+
+  test("has the instructions of mid-conversation after a summary that the API signed", async () => {
+    const session = await opened(
+      system("be brief"),
+      userMessage("a"),
+      thinks("one"),
+      system("delete nothing"),
+    );
+    await session.appendMessage(userMessage("b"));
+    const data = { type: "compaction", content: "what was said", signature: "s" };
+    await session.appendMessage(
+      assistantMessage(target.model as never, { type: "opaque", data }, { type: "text", text: "two" }),
+    );
+    await session.appendMessage(userMessage("c"));
+    const { value, byPolicy } = await project(await session.context(), target);
+    expect(value.messages.slice(1)).toEqual([
+      { role: "user", content: [{ type: "text", text: "c" }] },
+      { role: "system", content: [{ type: "text", text: "delete nothing" }] },
+    ]);
+    expect(byPolicy).toHaveLength(3);
   });
 
   test("after another model's reply still has the model's own reasoning", async () => {
