@@ -20,6 +20,40 @@ const drafts = (...texts: readonly string[]) =>
   texts.map((text) => ({ type: "message" as const, message: userMessage(text) }));
 
 describe.each(engines)("in $name", ({ start, lostConnection }) => {
+  it("a session that is erased while it is opened is read from its start again", async () => {
+    const tables = await start();
+    const backend = tables.direct();
+    const store = storeOf(backend);
+    const session = await store.create({ cwd: "/", id: "s" });
+    const texts = Array.from({ length: 8 }, (_, at) => `${at} ${"x".repeat(300_000)}`);
+    const [first] = await session.append(drafts(...texts));
+    let erased: Promise<unknown> | undefined;
+    const open = backend.open.bind(backend);
+    backend.open = async (...args) => {
+      const log = await open(...args);
+      const read = log?.read.bind(log);
+      if (log === undefined || read === undefined || erased !== undefined) return log;
+      log.read = async function* (from, options) {
+        for await (const batch of read(from, options)) {
+          yield batch;
+          // The first of several pages.
+          if (batch.skipped === true || erased !== undefined) continue;
+          erased = eraseEntries(storeOf(tables.direct()), "s", [first?.id ?? ""], { reason });
+          await erased;
+        }
+      };
+      return log;
+    };
+    const opened = await store.open("s", { mode: "read" });
+    expect(erased).toBeDefined();
+    expect(opened.diagnostics).toEqual([]);
+    const { items } = await opened.context();
+    expect(items.map(({ message }) => "content" in message && message.content)).toEqual([
+      "[erased]",
+      ...texts.slice(1),
+    ]);
+  });
+
   it.each(["before", "after"] as const)(
     "an erasure whose call is lost %s it ran is done once",
     async (when) => {

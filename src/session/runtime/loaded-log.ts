@@ -204,7 +204,8 @@ export class LoadedLog {
 
   /**
    * Reads the last lines of the log; undefined if they lack something that a context at the leaf, or the name of
-   * the session, needs. A log that is not much longer is read whole, as any without `lastBytes`.
+   * the session, needs, or if the log was replaced meanwhile. A log that is not much longer is read whole, as any
+   * without `lastBytes`.
    */
   async #readFirst(lastBytes: number | undefined): Promise<Loading | undefined> {
     const loading = this.#loading ?? this.#newLoading();
@@ -213,6 +214,7 @@ export class LoadedLog {
     loading.lines = new Map();
     const options = lastBytes === undefined ? { kept: true } : { lastBytes, kept: true };
     for await (const batch of this.log.read(undefined, options)) {
+      if (batch.restarted === true) return undefined;
       if (batch.skipped === true) {
         // A context begins at the start of the log, or at a compaction.
         if (!hasCompaction(batch)) return undefined;
