@@ -64,7 +64,7 @@ export function pairTurns(
       for (const call of calls) answered.push(answer(call, answers(call.storedId), results, losses));
     }
   }
-  dropOrphans(items, results, losses);
+  dropOrphans(items, new Set(messages.map(({ item }) => item)), results, losses);
   return turns;
 }
 
@@ -127,21 +127,24 @@ function answer(
 /** Reports the remaining results: they have no call. */
 function dropOrphans(
   items: Context["items"],
+  sent: ReadonlySet<number>,
   results: ReadonlyMap<number, PendingToolResult>,
   losses: LossList,
 ): void {
   if (results.size === 0) return;
   const called = new Set<string>();
+  const leftOut = new Set<string>();
   items.forEach(({ entryId, message }, item) => {
     if (message.role === "assistant") {
-      for (const block of message.content) if (block.type === "toolCall") called.add(block.id);
+      const calls = sent.has(item) ? called : leftOut;
+      for (const block of message.content) if (block.type === "toolCall") calls.add(block.id);
     }
     if (!results.has(item)) return;
     const { toolCallId } = message as ToolResultMessage;
     const known = called.has(toolCallId);
     const reason = known
       ? `a second result for the call ${describe(toolCallId)}`
-      : `a result for ${describe(toolCallId)}, which nothing before it called`;
+      : `a result for ${describe(toolCallId)}, which ${leftOut.has(toolCallId) ? "a message called that is left out" : "nothing before it called"}`;
     losses.add(
       { entryId, item },
       { code: known ? "duplicateResult" : "orphanResult", by: "history", reason },

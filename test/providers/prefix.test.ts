@@ -430,6 +430,20 @@ describe("the next request", () => {
     expect(byPolicy).toHaveLength(3);
   });
 
+  test("tells of a result that came after a signed summary, and its call before", async () => {
+    const data = { type: "compaction", content: "what was said", signature: "s" };
+    const call = { type: "toolCall", id: "c1", name: "t", arguments: {} } as const;
+    const context = contextFrom([
+      userMessage("a"),
+      assistantMessage(target.model as never, call),
+      assistantMessage(target.model as never, { type: "opaque", data }, { type: "text", text: "two" }),
+      toolResult(call, "late"),
+      userMessage("b"),
+    ]);
+    const reason = 'a result for "c1", which a message called that is left out';
+    expect((await project(context, target)).losses).toMatchObject([{ code: "orphanResult", reason }]);
+  });
+
   test("after another model's reply still has the model's own reasoning", async () => {
     const gpt = openaiResponses({ model: "gpt-6.2-sol" });
     const session = await opened(userMessage("a"));
