@@ -133,7 +133,7 @@ async function run(
     throw irreducible("without-gain", contextSizes(context, options, tokensBefore), plan.tokensKept);
   }
   const asked = await untilAborted(Promise.resolve(options.before?.(plan, context)), signal);
-  const { summary = asked?.summary } = planned.choice;
+  const summary = asked?.summary ?? planned.choice.summary;
   const answer = summary === undefined ? asked : { ...asked, summary };
   if (answer?.cancel === true) return { status: "cancelled" };
   const allowed = await applyBoundary(context, withoutUnasked(plan, answer), options, signal);

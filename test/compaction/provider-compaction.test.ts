@@ -101,6 +101,15 @@ describe("a summary that the provider made", () => {
     expect(losses).toEqual([]);
   });
 
+  test("has the text of a hook in place of its own", async () => {
+    const session = await sessionOf([...history, claudeReply(block)]);
+    const generate = () => Promise.reject(new Error("asked"));
+    const before = async () => ({ summary: "They fixed [redacted]." });
+    await compact(session, { strategy: providerCompaction(), window, generate, before });
+    const { value } = await sent<unknown>(await session.context(), geminiContents({ model: "gemini-3-pro" }));
+    expect(JSON.stringify(value)).toContain("They fixed [redacted].");
+  });
+
   test("has its text for every other model, once, and not its block", async () => {
     const { session } = await recorded(claudeReply(block));
     await session.appendMessage(userMessage("And now?"));
