@@ -115,6 +115,22 @@ async function holdUp(db: Pool): Promise<{ waiting(): Promise<number>; release()
 }
 
 describe("an erasure on a PostgreSQL server", () => {
+  test("migrations at once leave whole indices", async () => {
+    const db = pool(20);
+    const schema = "at_once";
+    await postgresSessionStore({ db, schema }).migrate();
+    await db.query(`insert into ${schema}.words select '', 's' || n, 0, 'k', (
+      select string_agg(' w' || (n * 7 + i), '') from generate_series(1, 60) i) from generate_series(1, 40000) n`);
+    const migrated = [0, 30, 300, 900].map(async (ms) => {
+      await pause(ms);
+      await postgresSessionStore({ db, schema, search: true }).migrate();
+    });
+    await Promise.all(migrated);
+    const { rows } = await db.query(`select indisvalid from pg_index
+      where indexrelid in ('${schema}.words_terms'::regclass, '${schema}.session_unindexed'::regclass)`);
+    expect(rows).toEqual([{ indisvalid: true }, { indisvalid: true }]);
+  });
+
   test("and a deletion leave no words that another program indexes meanwhile", async () => {
     const db = pool();
     const store = storeOn(db);

@@ -1,5 +1,6 @@
 /** The dialect of PostgreSQL: every write is one statement, with all lines in one array. */
 
+import { sleep } from "../../../core/concurrency.js";
 import { cwdKey, summarizeLines } from "../../../session/internal.js";
 import type {
   IndexStatements,
@@ -43,6 +44,8 @@ const [firstNewest, maxNewest] = [64, 4096];
 const maxWordRows = 2000;
 /** Lines of a session beyond which all are read. */
 const maxCandidates = 50_000;
+/** Attempts to build the indices beside other programs that do, and the time between two looks at their builds. */
+const [maxBuilds, buildMs] = [10, 200];
 
 export function postgresDialect({ schema, search, listen, notify }: PostgresDialectOptions): SqlDialect {
   const texts = statementsFor(schema, search);
@@ -188,9 +191,14 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
   /** A table of words beside the lines. */
   const index: IndexStatements = {
     async make(run) {
-      for (const { name } of await run(statement(texts.brokenIndices)))
-        await run(statement(`drop index concurrently if exists ${name}`));
-      for (const sql of texts.makeIndices) await run(statement(sql));
+      // Two builds on one table wait for each other, until the server ends one of them: its index is broken.
+      for (let attempt = 1; attempt <= maxBuilds; attempt++) {
+        while ((await run(statement(texts.building))).length > 0) await sleep(buildMs);
+        const broken = await run(statement(texts.brokenIndices));
+        if (attempt > 1 && broken.length === 0) return;
+        for (const { name } of broken) await run(statement(`drop index concurrently if exists ${name}`));
+        for (const sql of texts.makeIndices) await run(statement(sql));
+      }
     },
     isLate: true,
     hasKeys: false,

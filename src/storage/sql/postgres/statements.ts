@@ -374,9 +374,12 @@ export function statementsFor(schemaName: string, search = false) {
     makeIndices: [
       `create index concurrently if not exists words_terms on ${words} using gin ((${terms}))
         with (gin_pending_list_limit = 256)`,
-      `alter index ${schema}.words_terms alter column 1 set statistics 0`,
+      `alter index if exists ${schema}.words_terms alter column 1 set statistics 0`,
       `create index concurrently if not exists session_unindexed on ${session} (partition, id) where unindexed`,
     ],
+    /** Builds of indices under way, of other programs too. */
+    building: `select pid from pg_stat_progress_create_index
+      where relid in (${literal(words)}::regclass, ${literal(session)}::regclass)`,
     /** Those that were not finished, and are of no use. */
     brokenIndices: `select i.indexrelid::regclass::text as name from pg_index i
       where not i.indisvalid and i.indexrelid in (
