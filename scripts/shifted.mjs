@@ -12,7 +12,7 @@ const time = /\bDate\.now|new Date|\bnow:|\b[mc]time|utimes|Conformance\b/;
 const files = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".test.ts") && !path.includes("node_modules"))
   // What these suites say of times, they say of memory and files too.
-  .filter((path) => !/^(?:databases|postgres|r2|s3)\b/.test(path))
+  .filter((path) => !/^(?:databases|mysql|postgres|r2|s3)\b/.test(path))
   .filter((path) => time.test(readFileSync(join(root, "test", path), "utf8")))
   .map((path) => `test/${path}`)
   .sort();

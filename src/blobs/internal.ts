@@ -2,8 +2,7 @@
 
 export { isOfPartition } from "./backend.js";
 export { eraseBlobs } from "./erase-blobs.js";
-export { digestArgument, hashTable, refFrom } from "./hash.js";
 export { shareQuotas } from "./quota.js";
 export { ProcessQuotas } from "./quotas.js";
 export { corruptError } from "./reading.js";
-export { partsByRef, toRef } from "./ref.js";
+export { digestArgument, hashTable, partsByRef, refFrom, toRef } from "./ref.js";

@@ -4,7 +4,7 @@ import type { BlobRef } from "../content/index.js";
 import { abortable } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
 import type { BlobReading } from "./backend.js";
-import { type HashFunction, refFrom } from "./hash.js";
+import { type HashFunction, refFrom } from "./ref.js";
 import type { BlobTransferOptions } from "./types.js";
 
 /**

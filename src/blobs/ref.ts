@@ -1,7 +1,10 @@
-/** Refs, which name a blob by its digest: `sha256:…`, `blake3:…`. */
+/** The name of a blob: its digest, and the hash functions that make it. */
 
+import { blake3 as nobleBlake3 } from "@noble/hashes/blake3.js";
+import { sha256 as nobleSha256 } from "@noble/hashes/sha2.js";
 import type { BlobRef } from "../content/index.js";
 import { describe } from "../core/arguments.js";
+import { toHex } from "../core/bytes.js";
 
 /** The algorithm of a ref: SHA-256, or BLAKE3 of 256 bits. */
 export type DigestAlgorithm = "sha256" | "blake3";
@@ -40,4 +43,74 @@ export function partsByRef(ref: BlobRef): { readonly algorithm: DigestAlgorithm;
 export function toRef(algorithm: string, hex: string): BlobRef | undefined {
   if ((algorithm !== "sha256" && algorithm !== "blake3") || !digits.test(hex)) return undefined;
   return `${algorithm}:${hex}`;
+}
+
+// Digests: the hash functions of refs, built in or passed in.
+
+/** A digest that is being computed. Node's `createHash` gives one, and so do hashes of @noble/hashes. */
+export interface Hasher {
+  /** Takes the next bytes. */
+  update(bytes: Uint8Array): unknown;
+  /** 32 bytes. */
+  digest(): Uint8Array;
+}
+
+/** How to compute a digest: a seam for a faster implementation than the one built in. */
+export interface HashFunction {
+  readonly name: DigestAlgorithm;
+  /** Begins a digest. */
+  create(): Hasher;
+}
+
+/** SHA-256 and BLAKE3 that run anywhere; some tens of times slower than native ones. */
+const portable: Readonly<Record<DigestAlgorithm, HashFunction>> = {
+  sha256: { name: "sha256", create: () => nobleSha256.create() },
+  blake3: { name: "blake3", create: () => nobleBlake3.create() },
+};
+
+/** A hash function for each algorithm: those given, and the portable ones for the rest. */
+export function hashTable(
+  given: readonly HashFunction[] = [],
+): Readonly<Record<DigestAlgorithm, HashFunction>> {
+  const table = { ...portable };
+  for (const hash of given) {
+    if (!Object.hasOwn(portable, hash?.name) || typeof hash.create !== "function") {
+      throw new TypeError(
+        `hashes: expected objects with a name "sha256" or "blake3" and create(), got ${describe(hash)}`,
+      );
+    }
+    table[hash.name] = hash;
+  }
+  return table;
+}
+
+/** The ref that a finished hasher gives. */
+export function refFrom(hash: HashFunction, hasher: Hasher): BlobRef {
+  return `${hash.name}:${toHex(hasher.digest())}`;
+}
+
+/**
+ * The name of bytes: their digest.
+ *
+ * @param hash an algorithm, default `sha256`, or an implementation of one
+ * @throws TypeError if `bytes` is not a Uint8Array, or the algorithm is unknown
+ * @example
+ * ```ts
+ * digest(new Uint8Array()); // "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+ * ```
+ */
+export function digest(bytes: Uint8Array, hash: DigestAlgorithm | HashFunction = "sha256"): BlobRef {
+  if (!(bytes instanceof Uint8Array)) {
+    throw new TypeError(`bytes: expected a Uint8Array, got ${describe(bytes)}`);
+  }
+  const chosen = typeof hash === "string" ? portable[digestArgument("hash", hash)] : hash;
+  const hasher = chosen.create();
+  hasher.update(bytes);
+  return refFrom(chosen, hasher);
+}
+
+/** Returns an algorithm; a TypeError names the argument otherwise. */
+export function digestArgument(name: string, value: unknown): DigestAlgorithm {
+  if (value === "sha256" || value === "blake3") return value;
+  throw new TypeError(`${name}: expected "sha256" or "blake3", got ${describe(value)}`);
 }

@@ -7,7 +7,6 @@ import { parseJson } from "../core/json.js";
 import { isRecord } from "../core/shape.js";
 import { type BlockReader, cleanJson, isBlank, withoutSpaceAtEnd } from "./block-reader.js";
 import type { LossList } from "./losses.js";
-import { isOwn } from "./model-ref.js";
 import { holdsMedia, isSignature } from "./reply-shape.js";
 import type {
   CallPart,
@@ -17,7 +16,7 @@ import type {
   ReasoningPart,
   TextPart,
 } from "./request.js";
-import type { ModelRef, TargetRules, ToolNameRule } from "./target.js";
+import { isOwn, type ModelRef, type TargetRules, type ToolNameRule } from "./target.js";
 
 /** Options of {@link selectMessages}. */
 export interface SelectOptions {

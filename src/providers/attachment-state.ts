@@ -15,8 +15,7 @@ import { cleanText, isBlank } from "./block-reader.js";
 import type { Loss, LossList } from "./losses.js";
 import { acceptsMedia, isTextual } from "./media-part.js";
 import { placeholderText } from "./placeholders.js";
-import type { ReferenceCache } from "./references.js";
-import type { PendingAttachment } from "./request.js";
+import type { PendingAttachment, ReferenceCache } from "./request.js";
 import type { Target } from "./target.js";
 
 /** An image that a target does not accept unchanged. */

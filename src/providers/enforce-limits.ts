@@ -13,7 +13,7 @@ import {
   type ProjectionContext,
   rejectAttachment,
 } from "./attachment-state.js";
-import { setResized } from "./load-media.js";
+import { setResized } from "./attachments.js";
 import { acceptsMedia, isTextual } from "./media-part.js";
 import type { PendingAttachment } from "./request.js";
 import type { TargetLimits, TargetMedia } from "./target.js";

@@ -3,8 +3,7 @@
 import { encodeUtf8 } from "../core/bytes.js";
 import { type AttachmentState, descriptor } from "./attachment-state.js";
 import type { LossList } from "./losses.js";
-import { acceptsMedia } from "./media-part.js";
-import { opaqueWithMedia } from "./opaque-part.js";
+import { acceptsMedia, opaqueWithMedia } from "./media-part.js";
 import { emptyText, noOutputText, nothingShownText } from "./placeholders.js";
 import type {
   AssistantPart,

@@ -17,23 +17,25 @@ export {
   promptContract,
 } from "./prompt-contract.js";
 export { type QuarantinePlace, quarantine } from "./quarantine.js";
-export { memoryReferenceCache, type ProviderReference, type ReferenceKey } from "./references.js";
 export { type RefusalSearch, refusalSearch, resumeRefusalSearch } from "./refusal-search.js";
 export type { ReplyDelta, ReplyStream, ReplyStreamOptions } from "./reply-stream.js";
-export type {
-  AssistantPart,
-  AssistantTurn,
-  CallPart,
-  MediaPart,
-  NeutralRequest,
-  Origin,
-  Part,
-  ReferencePart,
-  ResultPart,
-  TextPart,
-  Turn,
-  UserPart,
-  UserTurn,
+export {
+  type AssistantPart,
+  type AssistantTurn,
+  type CallPart,
+  type MediaPart,
+  memoryReferenceCache,
+  type NeutralRequest,
+  type Origin,
+  type Part,
+  type ProviderReference,
+  type ReferenceKey,
+  type ReferencePart,
+  type ResultPart,
+  type TextPart,
+  type Turn,
+  type UserPart,
+  type UserTurn,
 } from "./request.js";
 export type {
   CallIdRule,

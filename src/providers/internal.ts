@@ -18,8 +18,7 @@ export {
   type TextContent,
 } from "./content-blocks.js";
 export { DocumentNames, isTextual } from "./media-part.js";
-export { mediaFor, modelNames } from "./model-ref.js";
-export { replyItems } from "./openai/reply-items.js";
+export { replyItems } from "./openai/responses-assistant.js";
 export { CallIds } from "./pair-tool-calls.js";
 export { bashText, branchSummaryText, interruptedText, namePrefix } from "./placeholders.js";
 export { toolsAsRecorded } from "./prefix.js";
@@ -29,12 +28,13 @@ export {
   countsIn,
   given,
   readCount,
+  replyEnd,
+  replyEnding,
   replyFields,
   usageFields,
 } from "./reply-shape.js";
 export { type ReplyAccumulator, replyFailed, replyStream, type StreamEnd } from "./reply-stream.js";
-export { replyEnd, replyEnding } from "./stop-reasons.js";
-export type { CallIdRule } from "./target.js";
+export { type CallIdRule, mediaFor, modelNames } from "./target.js";
 export {
   asContent,
   callText,

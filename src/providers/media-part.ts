@@ -1,16 +1,17 @@
 /** Media parts of a request, whose base64 is computed late, and placeholders for it. */
 
 import type { StoredResource } from "../content/index.js";
+import { withMedia } from "../content/internal.js";
 import { type Media, sniff } from "../content/media/index.js";
 import { encodeBase64 } from "../core/base64.js";
 import { decodeUtf8 } from "../core/bytes.js";
 import { randomHex8 } from "../core/ids.js";
 import { mediaTypeEssence, mediaTypeInfo } from "../core/media-types.js";
 import { cleanText } from "./block-reader.js";
-import type { MediaPart, Origin } from "./request.js";
+import type { MediaPart, OpaquePart, Origin, PendingOpaque } from "./request.js";
 
 /** The input of {@link mediaPart}. */
-export interface MediaPartInit {
+interface MediaPartInit {
   readonly kind: MediaPart["kind"];
   readonly mediaType: string;
   readonly bytes: Uint8Array;
@@ -110,7 +111,7 @@ export class DocumentNames {
 const base64Override: unique symbol = Symbol("stand-in");
 
 /** A media part whose base64 can be overridden. */
-export interface OverridablePart extends MediaPart {
+interface OverridablePart extends MediaPart {
   [base64Override](text: string | undefined): void;
 }
 
@@ -229,4 +230,47 @@ function otherImage(mediaType: string, media: Media | undefined): MediaFacts | s
   const common = ["image/png", "image/jpeg", "image/gif", "image/webp"].includes(mediaType);
   if (common || media !== undefined) return "its bytes are no image";
   return { kind: "image", mediaType };
+}
+
+// Blocks of the target's own model with media in them: the parts that send them back as they came.
+
+const outline: unique symbol = Symbol("outline");
+
+/**
+ * Makes the part of a block whose media are all loaded; undefined if one is not. Its data has the base64 of
+ * the media parts, and is the same object as long as these have the same base64.
+ */
+export function opaqueWithMedia({ data, attachments, origin }: PendingOpaque): OpaquePart | undefined {
+  const media = new Map<string, MediaPart>();
+  for (const { media: part, resourceId } of attachments) {
+    if (part?.type !== "media" || resourceId === undefined) return undefined;
+    media.set(resourceId, part);
+  }
+  return readPart(data, media, origin);
+}
+
+function readPart(data: unknown, media: ReadonlyMap<string, MediaPart>, origin: Origin): OpaquePart {
+  const parts = [...media.values()];
+  let known: readonly string[] | undefined;
+  let filled: unknown;
+  const part: OpaquePart = {
+    type: "opaque",
+    media: parts,
+    origin,
+    get data() {
+      const texts = parts.map(({ base64 }) => base64);
+      if (known === undefined || texts.some((text, at) => text !== known?.[at])) {
+        known = texts;
+        filled = withMedia(data, (id) => media.get(id)?.base64);
+      }
+      return filled;
+    },
+  };
+  return Object.defineProperty(part, outline, { value: data });
+}
+
+/** The data of a part with references in place of its media, to count its text. */
+export function outlineOfOpaque(part: OpaquePart): unknown {
+  const { [outline]: data } = part as { readonly [outline]?: unknown };
+  return part.media === undefined ? part.data : data;
 }

@@ -15,7 +15,6 @@ import { isRecord } from "../core/shape.js";
 import type { AttachmentState } from "./attachment-state.js";
 import type { LossList } from "./losses.js";
 import { withBase64Placeholders } from "./media-part.js";
-import { isOwn } from "./model-ref.js";
 import { isReasoning } from "./past-reasoning.js";
 import { partEssence } from "./prompt-contract.js";
 import type {
@@ -28,7 +27,7 @@ import type {
   Turn,
 } from "./request.js";
 import { mediaIn } from "./select-messages.js";
-import type { Target } from "./target.js";
+import { isOwn, type Target } from "./target.js";
 import { requestUsage } from "./usage.js";
 
 /** How a request continues those that its model answered. JSON-safe. */

@@ -15,7 +15,6 @@ import { explainRejection } from "./explain.js";
 import { finalizeRequest, isEmptyRequest, textBytes } from "./finalize-request.js";
 import { type Loss, LossList } from "./losses.js";
 import { Base64Placeholders, entryOutline, type Outline, withBase64Placeholders } from "./media-part.js";
-import { isOwn } from "./model-ref.js";
 import { pairTurns } from "./pair-tool-calls.js";
 import { withoutPastReasoning } from "./past-reasoning.js";
 import { comparePrefix, hasOwnContent, type RequestPrefix, toolsAsRecorded } from "./prefix.js";
@@ -29,7 +28,7 @@ import type {
   PendingUserPart,
 } from "./request.js";
 import { latestOnly, mediaIn, selectMessages } from "./select-messages.js";
-import type { HeldReply, ModelRef, RenderTools, Target } from "./target.js";
+import { type HeldReply, isOwn, type ModelRef, type RenderTools, type Target } from "./target.js";
 import { requestUsage } from "./usage.js";
 
 /**

@@ -8,9 +8,8 @@ import type { CachePolicy } from "./cache-breakpoints.js";
 import type { Explanation } from "./explain.js";
 import type { Loss } from "./losses.js";
 import type { RequestPrefix } from "./prefix.js";
-import type { ReferenceCache } from "./references.js";
 import type { RefusalSearch } from "./refusal-search.js";
-import type { NeutralRequest } from "./request.js";
+import type { NeutralRequest, ReferenceCache } from "./request.js";
 import type { ProjectionUsage } from "./usage.js";
 
 /** Options of {@link project}. */

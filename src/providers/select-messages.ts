@@ -12,7 +12,6 @@ import { unreachable } from "../core/arguments.js";
 import { assistantParts, replyFields, type SelectOptions } from "./assistant-turn.js";
 import { BlockReader } from "./block-reader.js";
 import type { LossList } from "./losses.js";
-import { isOwn } from "./model-ref.js";
 import {
   bashText,
   branchSummaryText,
@@ -21,7 +20,7 @@ import {
   summaryText,
 } from "./placeholders.js";
 import type { MediaPart, Origin, PendingMessage, PendingUserPart, Turn } from "./request.js";
-import type { ModelRef } from "./target.js";
+import { isOwn, type ModelRef } from "./target.js";
 
 /** A context as messages of a request, in order, and the system text. */
 export interface Selection {

@@ -1,8 +1,8 @@
 /** Estimates the cost of a request in tokens and bytes. */
 
 import { estimateResourceTokens, estimateTextTokens, estimateToolTokens } from "../content/estimate/index.js";
+import { outlineOfOpaque } from "./media-part.js";
 import { modelFacts } from "./models/internal.js";
-import { outlineOfOpaque } from "./opaque-part.js";
 import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./request.js";
 import type { Target } from "./target.js";
 

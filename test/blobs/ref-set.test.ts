@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { BlobRef } from "sessile";
 import { expect, test } from "vitest";
-import { RefSet } from "../../src/blobs/ref-set.js";
+import { RefSet } from "../../src/blobs/collect.js";
 import { rounds } from "../support/rounds.js";
 
 /** Few digests, which share most bytes, in both algorithms. */

@@ -25,8 +25,8 @@ const made: Readonly<Record<string, string>> = {
   "src/agents/secret-rules.ts": "expressions of this file, and those of the caller, as documented",
   "src/compaction/triggers.ts": "expressions of this file",
   "src/providers/block-reader.ts": "a class of characters",
-  "src/providers/rejection.ts": "names of members of a request",
-  "src/providers/refusal-table.ts": "expressions of this file, over at most 4000 characters",
+  "src/providers/rejection.ts":
+    "names of members of a request; expressions of this file, over at most 4000 characters",
   "src/providers/media-part.ts": "a random name",
   "src/providers/pair-tool-calls.ts": "a class of characters of a target",
   "src/providers/transcript.ts": "a class of characters, and words",

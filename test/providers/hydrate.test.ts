@@ -5,7 +5,7 @@ import {
   type ProjectionContext,
   workReport,
 } from "../../src/providers/attachment-state.js";
-import { loadMedia } from "../../src/providers/load-media.js";
+import { loadMedia } from "../../src/providers/attachments.js";
 import { LossList } from "../../src/providers/losses.js";
 import { bytesOf, everyBlob, gif, image, pdf, png } from "../attachments/samples.js";
 import { attaching, plainTarget, stored, storeOf, work } from "./samples.js";

@@ -1,6 +1,6 @@
 import { memoryReferenceCache, type ProviderReference, type ReferenceKey } from "sessile";
 import { describe, expect, test } from "vitest";
-import { knownReferences, referencePart } from "../../src/providers/load-media.js";
+import { knownReferences, referencePart } from "../../src/providers/attachments.js";
 import { image } from "../attachments/samples.js";
 import { attaching, plainTarget, work } from "./samples.js";
 

@@ -1,6 +1,6 @@
 import { assistantMessage, type ModelRef } from "sessile";
 import { describe, expect, test } from "vitest";
-import { isOwn } from "../../src/providers/model-ref.js";
+import { isOwn } from "../../src/providers/target.js";
 
 const maker: ModelRef = { provider: "anthropic", model: "claude-sonnet-4-5" };
 const said = (more: object = {}) => ({ ...assistantMessage(maker, "hi"), ...more });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readPayloads } from "../../src/providers/load-media.js";
+import { readPayloads } from "../../src/providers/attachments.js";
 import { everyBlob, image } from "../attachments/samples.js";
 import { attaching, work } from "./samples.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { setMedia, setResized } from "../../src/providers/load-media.js";
+import { setMedia, setResized } from "../../src/providers/attachments.js";
 import { LossList } from "../../src/providers/losses.js";
 import { gif, image, png } from "../attachments/samples.js";
 import { attaching, plainTarget, pngOf, work } from "./samples.js";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { refusalClass } from "../../src/providers/refusal-table.js";
-import { toRejection } from "../../src/providers/rejection.js";
+import { refusalClass, toRejection } from "../../src/providers/rejection.js";
 
 /** The class of a refusal, in one word or three. */
 function classOf(error: unknown, status?: number): string {

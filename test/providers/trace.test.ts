@@ -1,7 +1,7 @@
 import type { NeutralRequest, Part, Target } from "sessile";
 import { describe, expect, test } from "vitest";
+import { partWithId, placeAt, type RequestTrace, traceRequest } from "../../src/providers/explain.js";
 import { mediaPart } from "../../src/providers/media-part.js";
-import { partWithId, placeAt, type RequestTrace, traceRequest } from "../../src/providers/trace.js";
 import { png } from "../attachments/samples.js";
 import { plainTarget } from "./samples.js";
 

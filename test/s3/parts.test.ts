@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { BucketKeys, prefixArgument } from "../../src/storage/objects/keys.js";
-import { bucketAddress, encodeKey } from "../../src/storage/objects/s3/address.js";
-import { ServerClock } from "../../src/storage/objects/s3/clock.js";
+import { bucketAddress, encodeKey, ServerClock } from "../../src/storage/objects/s3/client.js";
 
 const hex = "ab".repeat(32);
 

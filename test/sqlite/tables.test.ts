@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { type LogPosition, type SessionLog, sessionStore, userMessage } from "sessile";
 import { type SqliteDriver, type SqliteRow, sqliteSessionBackend } from "sessile/sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { planRewriting } from "../../src/storage/sql/erasure.js";
 import { LineJoiner, linesBackwards } from "../../src/storage/sql/lines.js";
+import { planRewriting } from "../../src/storage/sql/row-statements.js";
 import {
   migrationsBetween,
   tablesVersion,

@@ -1,4 +1,4 @@
-/** Renders a request for the Messages API. */
+/** A request as Anthropic's Messages API takes it: its types, what it refuses, and the writer. */
 
 import { copyJson, copyJsonObject, type JsonObject } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
@@ -23,19 +23,11 @@ import type {
   UserPart,
   UserTurn,
 } from "../request.js";
+import { type ServerIds, serverCalls } from "../server-calls.js";
 import type { HeldReply, RenderTools } from "../target.js";
-import { type Drops, findDrops, isOpaqueBlock } from "./drop-unsendable.js";
-import type {
-  AnthropicAssistantBlock,
-  AnthropicCallBlock,
-  AnthropicRequest,
-  AnthropicResultBlock,
-  AnthropicTurn,
-  AnthropicUserBlock,
-} from "./types.js";
 
 /** Options of the rendering. */
-export interface RenderOptions {
+interface RenderOptions {
   readonly cacheTtl: "5m" | "1h";
   /** The model refuses white space at the end of its own turn. */
   readonly trimsAssistant: boolean;
@@ -278,4 +270,162 @@ const isCall = ({ type }: AssistantPart): boolean => type === "call";
 function isServerTool(part: AssistantPart): boolean {
   if (part.type !== "opaque" || !isRecord(part.data) || typeof part.data.type !== "string") return false;
   return /^(?:server|mcp)_tool_use$|_tool_result$/.test(part.data.type);
+}
+
+// The request shapes of the Messages API, and the facts about its models.
+
+/** Reasoning, with the signature that the API made. */
+type AnthropicReasoningBlock =
+  | { type: "thinking"; thinking: string; signature: string }
+  | { type: "redacted_thinking"; data: string };
+
+/** A call of a tool. */
+interface AnthropicCallBlock {
+  type: "tool_use";
+  id: string;
+  name: string;
+  input: unknown;
+  cache_control?: ClaudeCacheControl;
+}
+
+/** A tool's result. */
+interface AnthropicResultBlock {
+  type: "tool_result";
+  tool_use_id: string;
+  content: ClaudeShownBlock[];
+  is_error?: boolean;
+  toolset_name?: string;
+  cache_control?: ClaudeCacheControl;
+}
+
+/** The types of blocks that only the API reads. */
+type AnthropicOpaqueType =
+  | "server_tool_use"
+  | "web_search_tool_result"
+  | "web_fetch_tool_result"
+  | "code_execution_tool_result"
+  | "bash_code_execution_tool_result"
+  | "text_editor_code_execution_tool_result"
+  | "tool_search_tool_result"
+  | "container_upload";
+
+/**
+ * A block that only the API reads, such as a search result. It is sent back unchanged. Its type may be one
+ * that is not listed here.
+ */
+type AnthropicOpaqueBlock = {
+  [T in AnthropicOpaqueType]: {
+    type: T;
+    id: never;
+    name: never;
+    input: never;
+    tool_use_id: never;
+    content: never;
+    file_id: never;
+  };
+}[AnthropicOpaqueType];
+
+/** A block of a user turn: results first, then text and media. */
+type AnthropicUserBlock = AnthropicResultBlock | ClaudeShownBlock;
+
+/** A block of an assistant turn. */
+type AnthropicAssistantBlock =
+  | ClaudeTextBlock
+  | AnthropicReasoningBlock
+  | AnthropicCallBlock
+  | AnthropicOpaqueBlock;
+
+/** One turn of {@link AnthropicRequest}. */
+type AnthropicTurn =
+  | { role: "user"; content: AnthropicUserBlock[] }
+  | { role: "assistant"; content: AnthropicAssistantBlock[] }
+  /** Instructions of mid-conversation, for models that bind their reasoning to what precedes it. */
+  | { role: "system"; content: ClaudeTextBlock[] };
+
+/**
+ * The part of a Messages request that a session fills. Spread it beside `model`, `max_tokens` and `tools`.
+ */
+export interface AnthropicRequest {
+  /** Absent without instructions. */
+  system?: ClaudeTextBlock[];
+  messages: AnthropicTurn[];
+  /**
+   * The id of the container in which a call of the provider's own tool is still running. The API refuses the
+   * request without it.
+   */
+  container?: string;
+  /** With `continue` of the target: the conversation that the API holds. */
+  thread?: { type: "create" } | { type: "continue"; previous_message_id: string };
+}
+
+// Blocks of earlier replies that the Messages API refuses, to be dropped.
+
+/** The model's own blocks that cannot be sent back. */
+interface Drops {
+  readonly parts: ReadonlySet<Part>;
+  /** Ids of omitted calls of the provider's own tools, which other calls may name as their caller. */
+  readonly serverCalls: ReadonlySet<string>;
+  /** Whether a call of the provider's own tool is sent without its result, which is still to come. */
+  readonly hasOpenServerCalls: boolean;
+}
+
+/** Decides which blocks to leave out, and reports each as a loss. */
+function findDrops(turns: readonly Turn[], tools: RenderTools): Drops {
+  const parts = new Set<Part>();
+  const assistantParts = turns.flatMap((turn) => (turn.role === "assistant" ? turn.parts : []));
+  for (const part of assistantParts) {
+    if (part.type !== "opaque" || isOpaqueBlock(part.data)) continue;
+    parts.add(part);
+    tools.reportLoss(part, {
+      code: "opaque",
+      by: "history",
+      reason: "the data is no block of an assistant message",
+    });
+  }
+  const { stray, isOpen } = serverCalls(turns, readIds);
+  for (const { part, reason } of stray) {
+    parts.add(part);
+    tools.reportLoss(part, { code: "opaque", by: "history", reason });
+  }
+  for (const turn of turns) {
+    if (turn.role === "assistant") dropTrailingReasoning(turn.parts, parts, tools);
+  }
+  return { parts, serverCalls: new Set(stray.map(({ id }) => id)), hasOpenServerCalls: isOpen };
+}
+
+/**
+ * Block types that a session represents itself, or that an assistant message never has. An opaque block of
+ * such a type is malformed, so the API would refuse it.
+ */
+const neverOpaque = new Set(["", "text", "tool_use", "tool_result", "image", "document", "search_result"]);
+
+/** Whether a value can be a block of the model's: which types there are besides, the provider knows. */
+export function isOpaqueBlock(data: unknown): data is AnthropicOpaqueBlock {
+  if (!isRecord(data) || typeof data.type !== "string" || neverOpaque.has(data.type)) return false;
+  return data.type !== "thinking" || (typeof data.signature === "string" && data.signature !== "");
+}
+
+/**
+ * The API refuses a message that ends with reasoning, also if the blocks after it were left out.
+ *
+ * @see https://github.com/tailcallhq/forgecode/issues/2107 (stored copy read 2026-11-21)
+ */
+function dropTrailingReasoning(
+  parts: readonly AssistantPart[],
+  dropped: Set<Part>,
+  tools: RenderTools,
+): void {
+  for (const part of parts.filter((one) => !dropped.has(one)).reverse()) {
+    if (!isReasoning(part)) return;
+    dropped.add(part);
+    tools.reportLoss(part, { code: part.type, by: "target", reason: "reasoning at the end of the message" });
+  }
+}
+
+/** The ids of the provider's own call or result in a block. */
+export function readIds(data: unknown): ServerIds {
+  if (!isRecord(data) || typeof data.type !== "string") return {};
+  const { type, id, tool_use_id: of } = data;
+  if ((type === "server_tool_use" || type === "mcp_tool_use") && typeof id === "string") return { call: id };
+  return type.endsWith("_tool_result") && typeof of === "string" ? { result: of } : {};
 }

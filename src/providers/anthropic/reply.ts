@@ -2,7 +2,6 @@
 
 import type { AssistantMessage, Usage } from "../../content/index.js";
 import { anything, array, isRecord, object, string } from "../../core/shape.js";
-import { modelNames } from "../model-ref.js";
 import {
   assertReply,
   blockFields,
@@ -10,11 +9,14 @@ import {
   given,
   givenFields,
   isSignature,
+  type ReplyEnding,
   readCount,
+  replyEnd,
+  replyEnding,
   replyFields,
   usageFields,
 } from "../reply-shape.js";
-import { type ReplyEnding, replyEnd, replyEnding } from "../stop-reasons.js";
+import { modelNames } from "../target.js";
 
 /** The members of a finished message that are read; the official client's type has more. */
 export interface AnthropicReply {

@@ -5,9 +5,11 @@
 import type { AssistantMessage } from "../../content/index.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
-import { mergeDelta, OpenBlocks, type PlacedBlock } from "../open-blocks.js";
 import { passing } from "../reply-shape.js";
 import {
+  mergeDelta,
+  OpenBlocks,
+  type PlacedBlock,
   type ReplyAccumulator,
   type ReplyDelta,
   type ReplySource,

@@ -4,12 +4,9 @@ import type { LimitProfile } from "../../content/limits/index.js";
 import { anthropic as anthropicLimits } from "../../content/limits/internal.js";
 import { oneOfOption, stringArgument } from "../../core/arguments.js";
 import { claudeMedia } from "../claude-blocks.js";
-import { mediaFor } from "../model-ref.js";
 import { modelFacts } from "../models/internal.js";
-import type { Target } from "../target.js";
-import { isOpaqueBlock } from "./drop-unsendable.js";
-import { renderAnthropic } from "./render.js";
-import type { AnthropicRequest } from "./types.js";
+import { mediaFor, type Target } from "../target.js";
+import { type AnthropicRequest, isOpaqueBlock, renderAnthropic } from "./render.js";
 
 /** Options of {@link anthropicMessages}. */
 export interface AnthropicMessagesOptions {

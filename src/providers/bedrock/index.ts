@@ -4,6 +4,7 @@
  * @module bedrock
  */
 export type { Json } from "../../core/json.js";
+export type { BedrockBlock, BedrockRequest } from "./render.js";
 export {
   type BedrockReply,
   type BedrockReplyBlock,
@@ -12,4 +13,3 @@ export {
 } from "./reply.js";
 export { type BedrockStreamReply, bedrockStream } from "./stream.js";
 export { type BedrockConverseOptions, bedrockConverse } from "./target.js";
-export type { BedrockBlock, BedrockRequest } from "./types.js";

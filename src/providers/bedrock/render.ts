@@ -2,7 +2,7 @@
 
 import { describe, unreachable } from "../../core/arguments.js";
 import { decodeBase64 } from "../../core/base64.js";
-import { copyJson, copyJsonObject } from "../../core/json.js";
+import { copyJson, copyJsonObject, type Json } from "../../core/json.js";
 import { DocumentNames } from "../media-part.js";
 import { noOutputText, nothingShownText } from "../placeholders.js";
 import type {
@@ -21,16 +21,6 @@ import type {
 import { serverCalls } from "../server-calls.js";
 import type { RenderTools } from "../target.js";
 import { blockWords, opaqueBlock, readServerIds } from "./reply.js";
-import type {
-  BedrockBlock,
-  BedrockDocument,
-  BedrockImage,
-  BedrockMessage,
-  BedrockRequest,
-  BedrockSource,
-  BedrockSystemBlock,
-  BedrockText,
-} from "./types.js";
 
 type ImageFormat = BedrockImage["image"]["format"];
 type DocumentFormat = BedrockDocument["document"]["format"];
@@ -359,3 +349,69 @@ function s3Address({ reference }: ReferencePart): string {
   if (address.startsWith("s3://")) return address;
   throw new TypeError(`references: expected an S3 URI (s3://…), got ${describe(address)}`);
 }
+
+// Types of a Converse request, as far as a projection writes it. Each is assignable to its counterpart in
+// `@aws-sdk/client-bedrock-runtime` without importing it. Values are mutable, as in that package.
+//
+// @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stored copy,
+//   2026-11-21), and the types of `@aws-sdk/client-bedrock-runtime` 3.1162
+
+/** The conversation, and the instructions if there are any. */
+export interface BedrockRequest {
+  messages: BedrockMessage[];
+  system?: BedrockSystemBlock[];
+}
+
+/** One turn. */
+interface BedrockMessage {
+  role: "user" | "assistant";
+  content: BedrockBlock[];
+}
+
+/** Instructions, or a cache point after them. */
+type BedrockSystemBlock = BedrockText | BedrockCachePoint;
+
+/** A block of a message. */
+export type BedrockBlock =
+  | BedrockText
+  | BedrockImage
+  | BedrockDocument
+  | BedrockCachePoint
+  | { toolUse: { toolUseId: string; name: string; input: Json } }
+  | { toolResult: BedrockToolResult }
+  | { reasoningContent: BedrockReasoning };
+
+/** Text, never blank. */
+interface BedrockText {
+  text: string;
+}
+
+/** An image. */
+interface BedrockImage {
+  image: { format: "png" | "jpeg" | "gif" | "webp"; source: BedrockSource };
+}
+
+/** A document, with a name that is unique in the request. */
+interface BedrockDocument {
+  document: { name: string; format: "pdf" | "txt" | "md" | "csv" | "html"; source: BedrockSource };
+}
+
+/** Bytes, which the client encodes, or an S3 URI. */
+type BedrockSource = { bytes: Uint8Array } | { s3Location: { uri: string } };
+
+/** Up to here a prompt is to be cached. */
+interface BedrockCachePoint {
+  cachePoint: { type: "default" };
+}
+
+/** The answer to a call. */
+interface BedrockToolResult {
+  toolUseId: string;
+  content: (BedrockText | BedrockImage | BedrockDocument)[];
+  status: "success" | "error";
+}
+
+/** Reasoning, or redacted reasoning. */
+type BedrockReasoning =
+  | { reasoningText: { text: string; signature: string } }
+  | { redactedContent: Uint8Array };

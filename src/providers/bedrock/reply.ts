@@ -12,13 +12,15 @@ import {
   given,
   givenFields,
   isSignature,
+  type ReplyEnding,
   readCount,
+  replyEnd,
+  replyEnding,
   replyFields,
   usageFields,
 } from "../reply-shape.js";
 import type { ServerIds } from "../server-calls.js";
-import { type ReplyEnding, replyEnd, replyEnding } from "../stop-reasons.js";
-import type { BedrockBlock } from "./types.js";
+import type { BedrockBlock } from "./render.js";
 
 /** The `api` of messages of this protocol: pi's name for Converse, streamed or not. */
 export const converseApi = "bedrock-converse-stream";

@@ -8,9 +8,11 @@ import { concatBytes, decodeUtf8 } from "../../core/bytes.js";
 import { EventStreamFrames, type EventStreamMessage } from "../../core/event-streams.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
-import { mergeDelta, OpenBlocks, type PlacedBlock } from "../open-blocks.js";
 import {
   type EventDecoder,
+  mergeDelta,
+  OpenBlocks,
+  type PlacedBlock,
   type ReplyAccumulator,
   type ReplyDelta,
   type ReplySource,

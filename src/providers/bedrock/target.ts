@@ -3,18 +3,17 @@
 import type { LimitProfile } from "../../content/limits/index.js";
 import { bedrockConverse as bedrockConverseLimits } from "../../content/limits/internal.js";
 import { stringArgument } from "../../core/arguments.js";
-import { mediaFor } from "../model-ref.js";
 import { modelFacts } from "../models/internal.js";
-import type { Target } from "../target.js";
+import { mediaFor, type Target } from "../target.js";
 import {
   acceptedResultTypes,
   acceptedTypes,
   type BedrockFamily,
   type BedrockModelFacts,
+  type BedrockRequest,
   renderConverse,
 } from "./render.js";
 import { converseApi, opaqueBlock } from "./reply.js";
-import type { BedrockRequest } from "./types.js";
 
 /** Options of {@link bedrockConverse}. */
 export interface BedrockConverseOptions {

@@ -2,8 +2,7 @@
 
 import type { Usage } from "../../content/index.js";
 import { isSameModel, readModelName } from "../models/internal.js";
-import { isInForce, type PricedName, PriceIndex } from "./find-price.js";
-import type { ModelPrice, TokenRates } from "./price.js";
+import { isInForce, type ModelPrice, type PricedName, PriceIndex, type TokenRates } from "./price.js";
 import { modelPrices } from "./prices.js";
 
 /** A cost in US dollars, in the shape of `usage.cost` of messages. */

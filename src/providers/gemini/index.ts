@@ -5,9 +5,9 @@
  */
 
 export { type GeminiInteraction, readGeminiInteraction } from "./interaction-reply.js";
+export type { GeminiInteractionRequest, GeminiInteractionStep } from "./interaction-steps.js";
 export { type GeminiInteractionEvent, geminiInteractionStream } from "./interaction-stream.js";
 export { type GeminiInteractionsOptions, geminiInteractions } from "./interactions.js";
-export type { GeminiInteractionRequest, GeminiInteractionStep } from "./interactions-types.js";
 export {
   type GeminiReply,
   type GeminiReplyPart,

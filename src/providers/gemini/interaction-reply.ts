@@ -5,7 +5,6 @@ import { stringArgument } from "../../core/arguments.js";
 import { crc32Hex, encodeUtf8 } from "../../core/bytes.js";
 import { copyJsonObject } from "../../core/json.js";
 import { array, isRecord, nonEmptyString, object, string } from "../../core/shape.js";
-import { modelNames } from "../model-ref.js";
 import {
   assertReply,
   blockFields,
@@ -13,11 +12,14 @@ import {
   given,
   holdsMedia,
   isSignature,
+  type ReplyEnding,
   readCount,
+  replyEnd,
+  replyEnding,
   replyFields,
   usageFields,
 } from "../reply-shape.js";
-import { type ReplyEnding, replyEnd, replyEnding } from "../stop-reasons.js";
+import { modelNames } from "../target.js";
 import { interactionsApi, outputBlock, printOutputMetadata, serverIds } from "./interaction-steps.js";
 import { summaryText } from "./interactions.js";
 import type { ReadGeminiReplyOptions } from "./reply.js";

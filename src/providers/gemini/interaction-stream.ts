@@ -7,9 +7,9 @@ import { decodeBase64, encodeBase64 } from "../../core/base64.js";
 import { concatBytes } from "../../core/bytes.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
-import { OpenBlocks } from "../open-blocks.js";
 import { isSignature, passing } from "../reply-shape.js";
 import {
+  OpenBlocks,
   type ReplyAccumulator,
   type ReplyDelta,
   type ReplySource,

@@ -5,7 +5,6 @@ import { stringArgument, unreachable } from "../../core/arguments.js";
 import { copyJsonObject } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import { messagesIn } from "../finalize-request.js";
-import { mediaFor } from "../model-ref.js";
 import { modelFacts } from "../models/internal.js";
 import { isSignature } from "../reply-shape.js";
 import type {
@@ -20,19 +19,17 @@ import type {
   UserPart,
 } from "../request.js";
 import { serverCalls } from "../server-calls.js";
-import type { RenderTools, Target } from "../target.js";
+import { mediaFor, type RenderTools, type Target } from "../target.js";
 import {
+  type GeminiInteractionContent,
+  type GeminiInteractionRequest,
+  type GeminiInteractionStep,
   interactionsApi,
   type ModelOutput,
   ownBlock,
   readOutputMetadata,
   serverIds,
 } from "./interaction-steps.js";
-import type {
-  GeminiInteractionContent,
-  GeminiInteractionRequest,
-  GeminiInteractionStep,
-} from "./interactions-types.js";
 import { dummySignature, isSigning, soundSignature } from "./shapes.js";
 import type { GeminiContentsOptions } from "./target.js";
 

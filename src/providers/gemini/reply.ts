@@ -5,7 +5,6 @@ import { stringArgument } from "../../core/arguments.js";
 import { crc32Hex, encodeUtf8 } from "../../core/bytes.js";
 import { copyJsonObject } from "../../core/json.js";
 import { array, isRecord, nonEmptyString, object, string } from "../../core/shape.js";
-import { modelNames } from "../model-ref.js";
 import {
   assertReply,
   blockFields,
@@ -15,11 +14,14 @@ import {
   givenFields,
   holdsMedia,
   isSignature,
+  type ReplyEnding,
   readCount,
+  replyEnd,
+  replyEnding,
   replyFields,
   usageFields,
 } from "../reply-shape.js";
-import { type ReplyEnding, replyEnd, replyEnding } from "../stop-reasons.js";
+import { modelNames } from "../target.js";
 import { geminiApi, transcribed } from "./shapes.js";
 import { generatedCallId } from "./target.js";
 

@@ -5,11 +5,11 @@
 import type { AssistantMessage } from "../../content/index.js";
 import { crc32Hex, encodeUtf8 } from "../../core/bytes.js";
 import { isRecord } from "../../core/shape.js";
-import { ReplyEnd } from "../reply-end.js";
 import { isSignature, passing } from "../reply-shape.js";
 import {
   type ReplyAccumulator,
   type ReplyDelta,
+  ReplyEnd,
   type ReplySource,
   type ReplyStream,
   type ReplyStreamOptions,

@@ -5,10 +5,9 @@ import { gemini as geminiLimits } from "../../content/limits/internal.js";
 import { stringArgument, unreachable } from "../../core/arguments.js";
 import { copyJsonObject } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
-import { mediaFor } from "../model-ref.js";
 import { modelFacts } from "../models/internal.js";
 import type { AssistantTurn, CallPart, ReasoningPart, TextPart, UserPart, UserTurn } from "../request.js";
-import type { RenderTools, Target } from "../target.js";
+import { mediaFor, type RenderTools, type Target } from "../target.js";
 import {
   dummySignature,
   functionResponse,

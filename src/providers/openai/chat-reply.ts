@@ -12,10 +12,12 @@ import {
   given,
   givenFields,
   holdsMedia,
+  type ReplyEnding,
+  replyEnd,
+  replyEnding,
   replyFields,
   usageFields,
 } from "../reply-shape.js";
-import { type ReplyEnding, replyEnd, replyEnding } from "../stop-reasons.js";
 import { chatApi } from "./chat.js";
 import {
   callMembers,

@@ -5,11 +5,11 @@
 import type { AssistantMessage } from "../../content/index.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord, string } from "../../core/shape.js";
-import { ReplyEnd } from "../reply-end.js";
 import { passing } from "../reply-shape.js";
 import {
   type ReplyAccumulator,
   type ReplyDelta,
+  ReplyEnd,
   type ReplySource,
   type ReplyStream,
   type ReplyStreamOptions,

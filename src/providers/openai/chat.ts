@@ -2,12 +2,20 @@
 
 import { unreachable } from "../../core/arguments.js";
 import { messagesIn } from "../finalize-request.js";
-import { mediaFor } from "../model-ref.js";
 import { modelFacts } from "../models/internal.js";
 import { openingText, resultsReadText } from "../placeholders.js";
 import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";
-import type { CallIdRule, RenderTools, Target } from "../target.js";
-import { ChatAssistantWriter, joined, opaqueMedia } from "./chat-assistant.js";
+import { type CallIdRule, mediaFor, type RenderTools, type Target } from "../target.js";
+import {
+  ChatAssistantWriter,
+  joined,
+  type OpenaiChatFile,
+  type OpenaiChatImage,
+  type OpenaiChatMessage,
+  type OpenaiChatText,
+  type OpenaiChatValue,
+  opaqueMedia,
+} from "./chat-assistant.js";
 import {
   type OpenaiChatDialect,
   type OpenaiChatDialectOption,
@@ -15,13 +23,6 @@ import {
   readDialect,
   readProvider,
 } from "./chat-dialects.js";
-import type {
-  OpenaiChatFile,
-  OpenaiChatImage,
-  OpenaiChatMessage,
-  OpenaiChatText,
-  OpenaiChatValue,
-} from "./chat-types.js";
 import { breakpointAfter, fileName, imageTypes, type OpenaiOptions, openaiTarget } from "./options.js";
 
 /** Options of {@link openaiChat}. */

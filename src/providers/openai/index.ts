@@ -5,6 +5,7 @@
  */
 
 export { type OpenaiChatOptions, openaiChat } from "./chat.js";
+export type { OpenaiChatMessage } from "./chat-assistant.js";
 export {
   type OpenaiChatDialect,
   type OpenaiChatDialectName,
@@ -13,7 +14,6 @@ export {
 } from "./chat-dialects.js";
 export { type OpenaiChatReply, type OpenaiChatReplyOptions, readOpenaiChatReply } from "./chat-reply.js";
 export { type OpenaiChatChunk, openaiChatStream } from "./chat-stream.js";
-export type { OpenaiChatMessage } from "./chat-types.js";
 export type { OpenaiOptions, OpenaiReplyOptions } from "./options.js";
 export { type OpenaiResponsesOptions, openaiResponses } from "./responses.js";
 export { type OpenaiResponsesReply, readOpenaiResponsesReply } from "./responses-reply.js";

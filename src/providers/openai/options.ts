@@ -7,12 +7,10 @@ import { openai as openaiLimits } from "../../content/limits/internal.js";
 import { mediaTypeExtension, mediaTypeOfName } from "../../content/media/index.js";
 import { stringArgument } from "../../core/arguments.js";
 import { oneLine } from "../../core/text.js";
-import { modelNames } from "../model-ref.js";
 import { modelFacts } from "../models/internal.js";
-import { readCount } from "../reply-shape.js";
+import { type ReplyEnding, readCount } from "../reply-shape.js";
 import type { Part } from "../request.js";
-import type { ReplyEnding } from "../stop-reasons.js";
-import type { ModelRef, RenderTools, Target, TargetMedia } from "../target.js";
+import { type ModelRef, modelNames, type RenderTools, type Target, type TargetMedia } from "../target.js";
 
 /** Options of both OpenAI targets. */
 export interface OpenaiOptions {

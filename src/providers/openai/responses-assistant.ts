@@ -1,14 +1,26 @@
 /** Renders assistant messages as items of Responses. */
 
+import type { AssistantMessage } from "../../content/index.js";
 import { unreachable } from "../../core/arguments.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
-import { cleanJson } from "../block-reader.js";
-import type { AssistantPart, CallPart, OpaquePart, ReasoningPart, ResultPart, TextPart } from "../request.js";
-import type { RenderTools } from "../target.js";
-import { clientItem, isCodexShell } from "./client-calls.js";
+import { assistantParts } from "../assistant-turn.js";
+import { BlockReader, cleanJson } from "../block-reader.js";
+import { type Loss, LossList } from "../losses.js";
+import type {
+  AssistantPart,
+  CallPart,
+  OpaquePart,
+  Part,
+  ReasoningPart,
+  ResultPart,
+  TextPart,
+} from "../request.js";
+import type { ModelRef, RenderTools } from "../target.js";
 import {
   answeredItems,
+  clientItem,
+  isCodexShell,
   isHostedItem,
   isUnnamed,
   type OpenaiHostedItem,
@@ -197,7 +209,7 @@ type SentReasoning = OpenaiReasoningItem | { readonly type: "item_reference"; re
 const itemId = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** The rules that decide which items are sent back. */
-export interface ItemRules {
+interface ItemRules {
   /** The API keeps this conversation's responses. */
   readonly stored: boolean;
   /** OpenAI itself or Azure, which check ids; other servers of the protocol accept the ids that they gave. */
@@ -318,4 +330,40 @@ function partProblem(part: ReasoningPart | OpaquePart, rules: ItemRules): string
   }
   if (!isHostedItem(part.data, rules.isOpenai)) return "an item that cannot be sent back on its own";
   return cleanJson(part.data, false) === part.data ? undefined : "an item with text that is not well-formed";
+}
+
+// One stored reply as items of Responses, for files that keep items. A request is made of a whole context by
+// `project`.
+
+/** The items of a reply, and the losses. */
+interface ReplyItems {
+  readonly items: readonly OpenaiResponsesItem[];
+  readonly losses: readonly Loss[];
+}
+
+/**
+ * The items of a reply for a model: reasoning and ids if the model made it. Ids of calls are those of the
+ * message, and have to be valid. Attachments of the reply are left out, and blocks without their media.
+ */
+export function replyItems(message: AssistantMessage, entryId: string, model: ModelRef): ReplyItems {
+  const losses = new LossList();
+  const options = { model, rules: {}, losses };
+  const origin = { entryId, item: 0 };
+  const parts = assistantParts(message, origin, new BlockReader(options), options).flatMap(
+    (part): readonly AssistantPart[] => {
+      if (part.type === "attachment") return [];
+      if (part.type === "opaqueMedia") {
+        losses.add(part.origin, { code: "opaque", by: "history", reason: "a medium without its bytes" });
+        return [];
+      }
+      return part.type === "call" ? [{ ...part, id: part.storedId.split("|", 1)[0] as string }] : [part];
+    },
+  );
+  const tools: RenderTools = {
+    trace: (block) => block,
+    endsCache: () => false,
+    reportLoss: (part: Part, loss) => losses.add(part.origin, loss),
+  };
+  const items = new AssistantItems(tools, itemRules(model.provider, false), new Map());
+  return { items: items.items(parts), losses: losses.inOrder() };
 }

@@ -9,12 +9,13 @@ import {
   given,
   givenFields,
   holdsMedia,
+  type ReplyEnding,
+  replyEnd,
+  replyEnding,
   replyFields,
   usageFields,
 } from "../reply-shape.js";
-import { type ReplyEnding, replyEnd, replyEnding } from "../stop-reasons.js";
-import { clientToolCall, isClientCall } from "./client-calls.js";
-import { answeredItems, wantsAnswer } from "./hosted-items.js";
+import { answeredItems, clientToolCall, isClientCall, wantsAnswer } from "./hosted-items.js";
 import { type OpenaiReplyOptions, openaiUsage, replyMessage } from "./options.js";
 import { responsesApi } from "./responses.js";
 import {

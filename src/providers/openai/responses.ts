@@ -5,13 +5,11 @@ import { unreachable } from "../../core/arguments.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import { messagesIn } from "../finalize-request.js";
-import { mediaFor } from "../model-ref.js";
 import { modelFacts } from "../models/internal.js";
 import { openingText } from "../placeholders.js";
 import type { NeutralRequest, Part, ResultPart, UserPart } from "../request.js";
-import type { HeldReply, RenderTools, Target, TargetMedia } from "../target.js";
-import { clientAnswer } from "./client-calls.js";
-import type { OpenaiFoundTool } from "./hosted-items.js";
+import { type HeldReply, mediaFor, type RenderTools, type Target, type TargetMedia } from "../target.js";
+import { clientAnswer, type OpenaiFoundTool } from "./hosted-items.js";
 import {
   breakpointAfter,
   callIdOfStoredId,

@@ -1,6 +1,6 @@
 import type { AssistantPart, Turn, UserTurn } from "sessile";
 import { describe, expect, test } from "vitest";
-import { readIds } from "../../../src/providers/anthropic/drop-unsendable.js";
+import { readIds } from "../../../src/providers/anthropic/render.js";
 import { serverCalls } from "../../../src/providers/server-calls.js";
 
 const origin = { entryId: "e", item: 0 };

@@ -1,14 +1,14 @@
 /** Requests to a bucket: sent, repeated while that can help, and answered by a value or an error. */
 
+import { describe } from "../../../core/arguments.js";
 import { encodeBase64 } from "../../../core/base64.js";
 import { concatBytes, decodeUtf8, toHex } from "../../../core/bytes.js";
 import { retry, untilAborted } from "../../../core/concurrency.js";
 import { ObjectFailure, streamChunks } from "../driver.js";
-import { ServerClock } from "./clock.js";
 import { childText, parseXml, type XmlElement } from "./xml.js";
 
 /** Signs and sends one request, as `fetch` does. */
-export type S3Fetch = (url: string, init?: RequestInit) => Promise<Response>;
+type S3Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
 /** One request. */
 export interface S3Request {
@@ -265,4 +265,88 @@ export function isChanged({ status, code }: S3Failure): boolean {
     code === "PreconditionFailed" ||
     (status === 404 && code !== "NoSuchBucket" && code !== "NoSuchUpload")
   );
+}
+
+/**
+ * The clock of an S3 server, from the `Date` headers of its replies. A `Date` has whole seconds, so one reply
+ * bounds the difference of the two clocks to a second and the time of the request; further replies narrow it.
+ */
+export class ServerClock {
+  readonly #local: () => number;
+  /** Bounds of the server's clock minus the local one, in milliseconds. */
+  #bounds: { readonly low: number; readonly high: number } | undefined;
+  #stamped = 0;
+
+  constructor(local: () => number = Date.now) {
+    this.#local = local;
+  }
+
+  /** Whether a reply had a date. */
+  get isKnown(): boolean {
+    return this.#bounds !== undefined;
+  }
+
+  /** Takes the date of a reply to a request that was sent at this local time. */
+  observe(headers: Headers, sentAt: number): void {
+    // An Age means a cache, whose date is older than the reply.
+    if (headers.has("age")) return;
+    const date = Date.parse(headers.get("date") ?? "");
+    if (!Number.isFinite(date)) return;
+    const [low, high] = [date - this.#local(), date + 1000 - sentAt];
+    if (low > high) return; // the local clock was set meanwhile
+    const known = this.#bounds ?? { low, high };
+    const both = { low: Math.max(low, known.low), high: Math.min(high, known.high) };
+    // Contradictory bounds mean that one of the clocks was set: the newest reply counts.
+    this.#bounds = both.low <= both.high ? both : { low, high };
+  }
+
+  /** The server's time at the earliest, in milliseconds since 1970. Without a date the local time. */
+  earliest(): number {
+    return Math.floor(this.#local() + (this.#bounds?.low ?? 0));
+  }
+
+  /** A time for a lease: the server's time at the latest, and later than each stamp before. */
+  stamp(): number {
+    const latest = Math.ceil(this.#local() + (this.#bounds?.high ?? 0));
+    this.#stamped = Math.max(latest, this.#stamped + 1);
+    return this.#stamped;
+  }
+}
+
+// Addresses: the URL of a bucket, and keys as parts of it.
+
+/** A bucket's URL without a slash at the end, and its name if the URL tells it. */
+interface BucketAddress {
+  readonly base: string;
+  readonly bucket: string | undefined;
+}
+
+/** Parses the URL of a bucket: in path style, `http://host/bucket`, or the bucket's own host. */
+export function bucketAddress(url: unknown): BucketAddress {
+  const parsed = typeof url === "string" && URL.canParse(url) ? new URL(url) : undefined;
+  const isPlain = parsed !== undefined && /^https?:$/.test(parsed.protocol) && parsed.username === "";
+  if (!isPlain || parsed.password !== "" || parsed.search !== "" || parsed.hash !== "") {
+    const shown = parsed === undefined ? describe(url) : "another one";
+    throw new TypeError(
+      `url: expected an http or https URL without credentials, query and fragment, got ${shown}`,
+    );
+  }
+  const path = parsed.pathname.replace(/\/{1,1000}$/, "");
+  const segment = path.slice(path.lastIndexOf("/") + 1);
+  return {
+    base: parsed.origin + path,
+    bucket: path === "" ? bucketOfHost(parsed.hostname) : decodeURIComponent(segment),
+  };
+}
+
+/** Only AWS tells where the name of a bucket, which may have dots, ends in its host. */
+function bucketOfHost(host: string): string | undefined {
+  return /^(.{1,255}?)\.s3[.-][a-z0-9.-]{0,100}amazonaws\.com(?:\.cn)?$/.exec(host)?.[1];
+}
+
+/** A key as a path of a URL. Only unreserved characters stay, so that every signer agrees on its spelling. */
+export function encodeKey(key: string): string {
+  return encodeURIComponent(key)
+    .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll("%2F", "/");
 }

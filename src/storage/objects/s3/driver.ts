@@ -1,20 +1,22 @@
 /** The driver of S3: a bucket as the blobs of `../blobs.ts` need it. */
 
-import type { BlobBackend, BlobStore, BlobStoreOptions } from "../../../blobs/index.js";
-import { blobStore } from "../../../blobs/index.js";
+import { type BlobBackend, type BlobStore, type BlobStoreOptions, blobStore } from "../../../blobs/index.js";
 import { describe, integerOption } from "../../../core/arguments.js";
 import { changing, maxRounds, objectBlobBackend } from "../blobs.js";
-import type { ObjectStat, ObjectUpload, SeenObject } from "../driver.js";
 import {
   noChunks,
   type ObjectBody,
   type ObjectDriver,
   type ObjectHead,
   type ObjectRange,
+  type ObjectStat,
+  type ObjectUpload,
+  type SeenObject,
 } from "../driver.js";
-import { bucketAddress, encodeKey } from "./address.js";
 import {
   BrokenReply,
+  bucketAddress,
+  encodeKey,
   type RetryPolicy,
   readSha256,
   responseChunks,

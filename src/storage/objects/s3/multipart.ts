@@ -2,8 +2,7 @@
 
 import { encodeUtf8 } from "../../../core/bytes.js";
 import type { SeenObject } from "../driver.js";
-import { encodeKey } from "./address.js";
-import { bodyHeaders, isChanged, readQuery, readSha256, S3Failure } from "./client.js";
+import { bodyHeaders, encodeKey, isChanged, readQuery, readSha256, S3Failure } from "./client.js";
 import type { HeadStat, S3Objects } from "./objects.js";
 import { childText, type XmlElement } from "./xml.js";
 

@@ -1,10 +1,10 @@
 /** Operations on the objects of a bucket: HEAD, PUT, copy, DELETE and lists. */
 
 import type { ObjectStat, SeenObject } from "../driver.js";
-import { encodeKey } from "./address.js";
 import {
   BrokenReply,
   bodyHeaders,
+  encodeKey,
   readQuery,
   type S3Client,
   S3Failure,

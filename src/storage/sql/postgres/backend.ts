@@ -1,5 +1,7 @@
 /** Sessions in PostgreSQL: the backend, and the store on it. */
 
+import { sha256 } from "@noble/hashes/sha2.js";
+import { encodeUtf8, toHex } from "../../../core/bytes.js";
 import {
   type SessionBackend,
   type SessionStore,
@@ -7,17 +9,17 @@ import {
   sessionStore,
 } from "../../../session/index.js";
 import { SqlBackend } from "../backend.js";
-import type { SqlServerTables } from "../dialect.js";
+import type { Database } from "../database.js";
+import type { ListenForChanges, SqlServerTables } from "../dialect.js";
 import { postgresDialect } from "./dialect.js";
 import { postgresDatabase } from "./driver.js";
-import { listenOn, notifier } from "./notifications.js";
 import { type PostgresSessionsOptions, schemaArgument } from "./options.js";
 
 /**
  * The operations of PostgreSQL beside those of every backend. `migrate` takes an advisory lock. `durability` is
  * `os` if the server has `synchronous_commit` or `fsync` off.
  */
-export type PostgresTables = SqlServerTables;
+type PostgresTables = SqlServerTables;
 
 /**
  * Creates a backend that stores sessions in PostgreSQL.
@@ -73,3 +75,46 @@ export function postgresSessionStore(
     durability: () => backend.durability(),
   });
 }
+
+// Notifications of PostgreSQL: one channel for the sessions of a schema, with the names of those that changed.
+
+/** The channel of a schema: a digest, because names in PostgreSQL are short. */
+function schemaChannel(schema: string): string {
+  return `sessile_${toHex(sha256(encodeUtf8(schema)).subarray(0, 16))}`;
+}
+
+/** A payload has less than 8,000 bytes. */
+const maxNames = 900;
+
+/** Passes on the names in each payload. */
+function listenOn(schema: string, listen: NonNullable<PostgresSessionsOptions["listen"]>): ListenForChanges {
+  return async (heard, lost) =>
+    listen(schemaChannel(schema), (payload) => heard(payload.match(/.{8}/g) ?? []), lost);
+}
+
+/**
+ * Sends the names of changed sessions after their commits: those of the changes since the last notification
+ * in one statement. PostgreSQL commits transactions that notify one after the other. In the appends' own
+ * transactions 64 writers waited for each other's fsync; this one commits without an fsync.
+ * A notification that fails is not sent again: a poll finds the change.
+ */
+function notifier(database: Database, schema: string): (name: string) => void {
+  const changed = new Set<string>();
+  let isSending = false;
+  async function send(): Promise<void> {
+    isSending = true;
+    while (changed.size > 0) {
+      const names = [...changed].slice(0, maxNames);
+      for (const name of names) changed.delete(name);
+      const payload = names.join("");
+      await database.run(notify, [schemaChannel(schema), payload]).catch(() => undefined);
+    }
+    isSending = false;
+  }
+  return (name) => {
+    changed.add(name);
+    if (!isSending) void send();
+  };
+}
+
+const notify = "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";

@@ -6,8 +6,7 @@
 import { termKey } from "../../../session/internal.js";
 import type { LineTerms, ListPlace, RowIndex, SearchPage, SqlStatement, SqlValue } from "../dialect.js";
 import { type InsertInto, maxInsertRows, type RowCondition } from "../row-statements.js";
-import { offsetByKey, rowKey } from "./syntax.js";
-import { maxOffset, offsetBits, termsTable, unindexedIndex } from "./tables.js";
+import { maxOffset, offsetBits, offsetByKey, rowKey, termsTable, unindexedIndex } from "./tables.js";
 
 /**
  * Offsets in one text at most: 600 kB. A row of a search has two. A Durable Object takes 2 MB a text or row.

@@ -5,8 +5,7 @@ import type { AgentStorage, SessionStoreOptions } from "../../../session/index.j
 import { openSqlStorage, type SqlBlobStore, sqlBlobStore } from "../blobs.js";
 import { type SqliteSessionsOptions, sqliteDatabase, sqliteSessionBackend } from "./backend.js";
 import type { SqliteDriver } from "./driver.js";
-import { sqliteBlobSyntax } from "./syntax.js";
-import { prefixArgument } from "./tables.js";
+import { prefixArgument, sqliteBlobSyntax } from "./tables.js";
 
 /** Options of {@link sqliteBlobStore}. */
 export type SqliteBlobsOptions = Pick<SqliteSessionsOptions, "driver" | "prefix" | "retryMs"> &
