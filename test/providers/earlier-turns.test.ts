@@ -60,9 +60,9 @@ describe.each(checkedTargets)("$name", ({ target, breaches, makers, name }) => {
   const [maker = { provider: "p", model: "m" }] = makers;
   const isLatest = target.rules?.history === "latest";
   const says = (text: string) => assistantMessage(maker, text);
-  // What no target takes, what Codex takes none of besides images and text, and models that see none.
+  // What one target takes, what Codex takes none of besides images and text, and models that see none.
   const isRefused = ({ mediaType }: StoredResource) =>
-    mediaType === "audio/wav" ||
+    (mediaType === "audio/wav" && !name.startsWith("geminiInteractions")) ||
     (mediaType === "application/pdf" && name.startsWith("codex")) ||
     (mediaType.startsWith("image/") && /palmyra|amazon-bedrock/.test(name));
 

@@ -12,7 +12,9 @@ export function followTurnScript({ messages }: Anthropic.MessageCreateParams): r
   const latest = blocksOf(messages.at(-1));
   // Unanswered text before it is in the same message, and descriptors of attachments are behind it.
   const asked = textsIn(latest).findLast((text) => !text.startsWith("[")) ?? "";
-  if (latest.some(({ type }) => type === "tool_result")) return [`Looking again: ${whatIsIn(latest)}.`];
+  // A view shows what the request has no longer; else the attachment is where it was first sent.
+  if (latest.some(({ type }) => type === "tool_result"))
+    return [`Looking again: ${messages.flatMap(blocksOf).flatMap(whatIs).at(-1) ?? "no files"}.`];
   if (/look again/i.test(asked)) {
     const ids = messages.flatMap(
       (message) =>

@@ -91,7 +91,7 @@ describe("the scripted model, read by the official clients", () => {
       "/v1/messages",
       "/v1/responses",
       "/v1/chat/completions",
-      "/v1beta/models/gemini-2.5-pro:streamGenerateContent",
+      "/v1/models/gemini-2.5-pro:streamGenerateContent",
     ]);
     const reduced = model.requests.map(({ body }) => reduceRequest(body));
     expect(reduced).toEqual(requests.map(() => [{ role: "user", text: "hello" }]));
