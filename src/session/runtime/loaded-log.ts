@@ -214,7 +214,7 @@ export class LoadedLog {
     loading.lines = new Map();
     const options = lastBytes === undefined ? { kept: true } : { lastBytes, kept: true };
     for await (const batch of this.log.read(undefined, options)) {
-      if (batch.restarted === true) return undefined;
+      if (batch.restarted === true && reader.firstAt !== undefined) return undefined;
       if (batch.skipped === true) {
         // A context begins at the start of the log, or at a compaction.
         if (!hasCompaction(batch)) return undefined;
