@@ -25,7 +25,7 @@ export interface AskedRequests {
 }
 
 /** The requests of the session of a context, and of the last items of its contexts. */
-export const askedOf = new WeakMap<object, AskedRequests>();
+const askedOf = new WeakMap<object, AskedRequests>();
 
 /** More different requests without a reply than a loop makes. Beyond them, nothing is recorded with the next reply. */
 const maxRequests = 16;
