@@ -91,7 +91,7 @@ function withPureVariables(code) {
   for (const statement of parseAst(code).body)
     if (statement.type === "VariableDeclaration")
       for (const { init } of statement.declarations) {
-        if (!init || !mayAct(init)) continue;
+        if (!init || !has(init, acts) || has(init, awaits)) continue;
         const { start, end } = /** @type {typeof init & { start: number, end: number }} */ (init);
         insertions.push([start, "/* @__PURE__ */ (() => ("], [end, "))()"]);
       }
@@ -101,16 +101,19 @@ function withPureVariables(code) {
   return annotated;
 }
 
+/** Expressions that a bundler takes for ones that may act. */
+const acts = /^(Call|New|Member|Tagged|Spread|Binary)/;
+/** What waits stays as it is: a program does, and no function of ours could. */
+const awaits = /^Await/;
+
 /**
  * @param {unknown} node
- * @returns {boolean} whether a bundler takes the evaluation of an expression for one that may act
+ * @param {RegExp} kind
+ * @returns {boolean} whether an expression has one of a kind, outside of functions and classes
  */
-function mayAct(node) {
+function has(node, kind) {
   if (typeof node !== "object" || node === null) return false;
   const { type } = /** @type {{ type?: string }} */ (node);
   if (type !== undefined && /Function|Class/.test(type)) return false;
-  return (
-    /^(Call|New|Member|Tagged|Spread|Binary)/.test(type ?? "") ||
-    Object.values(node).some((value) => mayAct(value))
-  );
+  return kind.test(type ?? "") || Object.values(node).some((value) => has(value, kind));
 }
