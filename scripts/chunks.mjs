@@ -9,6 +9,11 @@ import { entries, root } from "./entries.mjs";
 
 const doors = entries.filter(({ page }) => !page).map(({ name }) => name);
 
+/** Expressions that a bundler takes for ones that may act. */
+const acts = /^(Call|New|Member|Tagged|Spread|Binary)/;
+/** What waits stays as it is: a program does, and no function of ours could. */
+const awaits = /^Await/;
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) await joinChunks(join(root, "dist"));
 
 /** @param {string} dist the folder that tsup wrote, which gets the fewer files */
@@ -100,11 +105,6 @@ function withPureVariables(code) {
     annotated = `${annotated.slice(0, at)}${text}${annotated.slice(at)}`;
   return annotated;
 }
-
-/** Expressions that a bundler takes for ones that may act. */
-const acts = /^(Call|New|Member|Tagged|Spread|Binary)/;
-/** What waits stays as it is: a program does, and no function of ours could. */
-const awaits = /^Await/;
 
 /**
  * @param {unknown} node

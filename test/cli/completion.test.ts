@@ -138,7 +138,7 @@ describe.each(shells.map((shell) => ({ shell })))("completion in $shell", ({ she
   });
 
   test("offers targets, agents, rules, directories and files as values", () => {
-    expect(offered("project latest --target ge")).toEqual(["gemini"]);
+    expect(offered("project latest --target ge")).toEqual(["gemini", "gemini-interactions"]);
     expect(offered("export latest --to co")).toEqual(["codex"]);
     const rules = offered("redact latest --rule ''");
     expect(rules).toEqual(
