@@ -27,7 +27,7 @@ import {
   userMessage,
 } from "sessile";
 import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
-import { ingest, runViewTool, viewTool, viewToolName } from "sessile/attachments";
+import { ingest, replayCurrentTurn, runViewTool, viewTool, viewToolName } from "sessile/attachments";
 import { compact, contextTokens, type Generate, rollingSummary, summarizeBranch } from "sessile/compaction";
 import { SessileError } from "sessile/errors";
 import { fileBlobStore, fileSessionStore, readLocalFile } from "sessile/node";
@@ -109,7 +109,8 @@ async function resultOf({ call, state }: ToolCallState, signal: AbortSignal): Pr
 
 /** Asks the model, and prints its text as it comes. */
 async function ask(signal: AbortSignal): Promise<AssistantMessage> {
-  const options = { blobs, viewTool: true, cache: cacheConversation, signal };
+  // A model that binds its reasoning to the request would get attachments in each turn.
+  const options = { blobs, viewTool: true, replay: replayCurrentTurn, cache: cacheConversation, signal };
   const { value } = await project(await contextWithRoom(signal), target, options);
   const stream = client.messages.stream({ model, max_tokens: 8192, system, tools, ...value }, { signal });
   stream.on("text", (text) => process.stdout.write(text));

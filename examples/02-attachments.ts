@@ -24,6 +24,7 @@ import {
   grantResources,
   ingest,
   type LeakageBoundary,
+  replayCurrentTurn,
   resourceObservation,
   resourcesIn,
   runViewTool,
@@ -114,7 +115,8 @@ async function turn(prompt: string, ...attachments: MessagePart[]): Promise<void
   console.log(`\n> ${prompt}`);
   await session.appendMessage(userMessage(prompt, ...attachments));
   for (;;) {
-    const options = { blobs, viewTool: true };
+    // A model that binds its reasoning to the request would get them in each turn.
+    const options = { blobs, viewTool: true, replay: replayCurrentTurn };
     const { value, attachments } = await project(await session.context(), target, options);
     report(attachments);
     const tools = [viewTool("anthropic")];
