@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { commands } from "../../src/cli/commands/index.js";
+import { firstLine } from "../support/first-line.js";
 import { type Installed, installPackage } from "./installed.js";
 import { packedCalls } from "./packed-calls.js";
 
@@ -103,7 +103,7 @@ describe("the installed program", () => {
     const child = spawned("serve", "latest", "--json");
     const ended = once(child, "close");
     try {
-      const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+      const line = await firstLine(child.stdout);
       const { url } = JSON.parse(line);
       expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/$/);
       const page = await (await fetch(url)).text();

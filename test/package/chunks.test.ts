@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "tsup";
@@ -55,6 +56,21 @@ describe("the built package", () => {
       ),
     ).toEqual([]);
     expect(packages.filter((each) => !each.startsWith("node:"))).toEqual([]);
+  });
+
+  it("starts as a program, and each of its doors is loaded", () => {
+    const node = (...args: readonly string[]) => {
+      const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+        cwd: built.dir,
+        encoding: "utf8",
+      });
+      return [status, stdout, stderr];
+    };
+    expect(node("cli/main.js", "ls", "--help")).toEqual([0, expect.stringContaining("sessile ls"), ""]);
+    const names = chunked.map(({ name }) => `./${name}.js`);
+    const load = `await Promise.all(${JSON.stringify(names)}.map((name) => import(name)));`;
+    writeFileSync(join(built.dir, "all.mjs"), load);
+    expect(node("all.mjs")).toEqual([0, "", ""]);
   });
 
   it("bundles no digests with the session backend of SQLite alone", async () => {

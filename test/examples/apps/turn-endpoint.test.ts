@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { fileSessionStore } from "sessile/node";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { turnClient } from "../../../examples/apps/turn-endpoint/client.js";
 import { root } from "../../../scripts/entries.mjs";
+import { firstLine } from "../../support/first-line.js";
 import { runsSources } from "../support/programs.js";
 import { Listening } from "./turn-endpoint/listen.js";
 
@@ -65,7 +65,7 @@ describe("the server of the turn endpoint", { timeout }, () => {
       stdio: ["ignore", "pipe", "inherit"],
     });
     children.push(child);
-    const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+    const line = await firstLine(child.stdout);
     const [, origin = "", token = ""] = /^(http:\/\/127\.0\.0\.1:\d+)\/#(\S{40,})$/.exec(line) ?? [];
     const stop = async (signal: NodeJS.Signals): Promise<unknown> => {
       const ended = once(child, "exit");
