@@ -315,6 +315,15 @@ const rollingDigits = 24;
 const chainDigits = 16;
 const digestDigits = toolDigits + systemDigits + rollingDigits + chainDigits;
 
+/** @throws TypeError for tools that are no JSON */
+function declaredText(print: (value: unknown) => string, tools: unknown): string {
+  try {
+    return print(tools ?? null);
+  } catch (cause) {
+    throw new TypeError("tools: expected JSON values, as the provider gets them", { cause });
+  }
+}
+
 /** The digests of a request without its reasoning. */
 interface RequestDigest {
   /** Of the tools and the instructions. */
@@ -355,7 +364,7 @@ function digestRequest({ request, target, tools }: PrefixInput): RequestDigest {
       : (_key: string, member: unknown) =>
           member instanceof Uint8Array ? mediaName({ bytes: member }) : member;
   const print = (piece: unknown) => JSON.stringify(piece, replacer) ?? "";
-  const declared = print(tools ?? null);
+  const declared = declaredText(print, tools);
   const system = print(request.system.map((part) => part.text));
   const head = textDigest(declared, toolDigits) + textDigest(system, systemDigits);
   const rolling = new RollingDigest();

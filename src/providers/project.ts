@@ -43,7 +43,7 @@ import { requestUsage } from "./usage.js";
  * reasoning that does not count is left out: `prefix` tells.
  * @throws SessileError PROJECTION_LOSSY if `onLoss` is "throw"; errors of the blob store, the boundary, the
  *   replay policy or the reference cache, and the signal's reason; TypeError for an invalid context or
- *   target, RangeError for an invalid rule of ids or an unknown transport
+ *   target, or tools that are no JSON, RangeError for an invalid rule of ids or an unknown transport
  * @example
  * ```ts
  * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));

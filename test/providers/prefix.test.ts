@@ -115,6 +115,19 @@ describe("a reply", () => {
     expect((await session.appendMessage(thinks("two"))).message).not.toHaveProperty("prefix");
   });
 
+  test("is not made of tools that are no JSON if the model binds reasoning", async () => {
+    const tools: unknown[] = [];
+    tools.push(tools);
+    const projecting = project(
+      contextFrom([userMessage("a")]),
+      anthropicMessages({ model: "claude-opus-5-5" }),
+      { tools },
+    );
+    await expect(projecting).rejects.toThrow(
+      new TypeError("tools: expected JSON values, as the provider gets them"),
+    );
+  });
+
   test("is recorded without a digest if the tools are no JSON, and an invalid one is refused as ever", async () => {
     const session = await opened(userMessage("a"));
     const to = openaiResponses({ model: "gpt-5.4" });
