@@ -23,11 +23,11 @@ export type {
 } from "./options.js";
 export { planCompaction } from "./plan.js";
 export { prompts } from "./prompts.js";
-export { providerCompaction } from "./provider-compaction.js";
 export { findCutPoint, hasInitialContext, initialContext } from "./retention.js";
 export {
   type PruneOptions,
   planPrune,
+  providerCompaction,
   pruneThenSummarize,
   type RecentUserMessagesOptions,
   type RollingSummaryOptions,
