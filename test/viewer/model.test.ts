@@ -267,7 +267,8 @@ describe("as sent to a target", () => {
     entries.result("c1", "put", "done");
     entries.user("and?");
     const seen = seenContext(entries.model(), "e3");
-    const { body } = await sentRequest(seen, "anthropic", "claude-opus-5-5", noImages);
+    const { body, prefix } = await sentRequest(seen, "anthropic", "claude-opus-5-5", noImages);
+    expect(prefix).toBe("Not known: the newest reply does not name the request that it answered.");
     const call = JSON.parse(body).messages[1].content[0];
     expect(call.input).toEqual({
       ...{ base64: "[180 bytes]", url: "data:image/png;base64,[196 bytes]" },
