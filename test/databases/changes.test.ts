@@ -6,7 +6,10 @@ import { engines, storeOf, write } from "./subjects.js";
 beforeAll(async () => {
   await pglite();
 }, startMs);
-afterEach(closeDatabases);
+afterEach(() => {
+  vi.useRealTimers();
+  return closeDatabases();
+});
 
 const until = (check: () => void) => vi.waitFor(check, { timeout: 60_000, interval: 5 });
 
@@ -87,6 +90,45 @@ describe.each(engines)("followers of sessions in $name", ({ start, full }) => {
     await until(() => expect(failed).toBeGreaterThan(0));
     const results = await end();
     for (const result of results) expect(result).toMatchObject({ reason: { code: "STORAGE_FAILED" } });
+  });
+
+  it("are asked for again if a poll has no answer, and it keeps up no other", async () => {
+    const tables = await start();
+    const backend = tables.backend();
+    const opened = async (id: string) => {
+      await write(storeOf(tables.direct()), id, ["one"]);
+      return backend.open(id, { partition: "", mode: "read" });
+    };
+    const [a, b] = [await opened("a"), await opened("b")];
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    let polls = 0;
+    tables.faults.before = () => (++polls === 1 ? new Promise<void>(() => undefined) : undefined);
+    // Each poll finds a log that is elsewhere.
+    const changed = (log: typeof a) =>
+      log?.changed?.(new AbortController().signal, { position: undefined, pollMs: 1000 });
+    let isAwake = false;
+    const first = changed(a)?.then(() => {
+      isAwake = true;
+    });
+    await vi.advanceTimersByTimeAsync(1000);
+    const second = changed(b);
+    await vi.advanceTimersByTimeAsync(1000);
+    await second;
+    expect([polls, isAwake]).toEqual([2, false]);
+    await vi.advanceTimersByTimeAsync(5000);
+    await first;
+    expect(polls).toBe(3);
+    for (const log of [a, b]) await log?.close();
+  });
+
+  it("end with a failure if no poll has an answer", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    const { tables, end } = await followed(2, 1000);
+    tables.faults.before = (call) => (isPoll(call) ? new Promise<void>(() => undefined) : undefined);
+    while (vi.getTimerCount() === 0) await new Promise((resolve) => setImmediate(resolve));
+    await vi.advanceTimersByTimeAsync(15_000);
+    for (const result of await end())
+      expect(result).toMatchObject({ reason: { code: "STORAGE_FAILED", details: { errno: "NO_ANSWER" } } });
   });
 
   it("miss nothing that is written between two waits, and end with their log", async () => {

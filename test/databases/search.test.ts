@@ -24,11 +24,11 @@ describe.each(engines)("an index of words in $name", ({ start, lostConnection, f
     const tables = await start();
     const plain = storeOf(tables.direct());
     expect(plain.backend.search).toBeUndefined();
-    await write(plain, "a", ["an apple", "a pear"]);
+    await write(plain, "a", ["a pear", "an apple"]);
     await write(plain, "theirs", ["their apple"], "tenant");
     const indexed = tables.direct({ search: true });
     await indexed.migrate();
-    await write(plain, "b", ["an apple", "a plum"]);
+    await write(plain, "b", ["a plum", "an apple"]);
     await write(plain, "late", ["their late apple"], "tenant");
     expect(await candidates(indexed, "apple")).toEqual({ b: 3, a: 1 });
     for await (const { id, modifiedAt } of indexed.list({ partition: "" })) {
@@ -55,7 +55,7 @@ describe.each(engines)("an index of words in $name", ({ start, lostConnection, f
 
   it("reads a session once, also if none of its lines is indexed, and none of another directory", async () => {
     const tables = await start();
-    await write(storeOf(tables.direct()), "a", ["an apple", "a pear"]);
+    await write(storeOf(tables.direct()), "a", ["a pear", "an apple"]);
     const backend = tables.direct({ search: true });
     await backend.migrate();
     const open = backend.open.bind(backend);

@@ -323,6 +323,28 @@ describe("notifications", () => {
     expect([types, channels.length]).toEqual([["message"], 2]);
   });
 
+  it("over a connection that is lost before it is there: it is ended, and another one is opened", async () => {
+    await emptyStore("early");
+    const { listen, channels, open } = listening();
+    let isLost = false;
+    const reading = postgresSessionStore({
+      db: server,
+      schema: "early",
+      listen: (channel, heard, lost) => {
+        if (!isLost) {
+          isLost = true;
+          lost();
+        }
+        return listen(channel, heard, lost);
+      },
+    });
+    const writing = postgresSessionStore({ db: new FaultyDriver(server), schema: "early", notify: true });
+    const session = await writing.create({ cwd: "/", id: "a" });
+    await session.appendMessage(userMessage("one"));
+    const types = await followed(reading, "a", "", 1, () => session.appendMessage(userMessage("two")));
+    expect([types, channels.length, open.size]).toEqual([["message"], 2, 0]);
+  });
+
   it("are sent only if asked for, and wake the readers of the session alone", async () => {
     const store = await emptyStore("silent");
     const { listen, heard } = listening();

@@ -139,3 +139,39 @@ it("an append of several lines with as many long words as a line may have is fou
   await session.close();
   expect((await find(store, word(9000))).length).toBe(1);
 });
+
+it("an append of several lines has each word once, and lines from its first on are candidates", async () => {
+  const schema = "words_once";
+  const store = await emptyStore(schema, { search: true });
+  const session = await store.create({ cwd: "/work", id: "a" });
+  const texts = ["a shoal", "a reef", "the reef", "the shoal"];
+  await session.append(texts.map((text) => ({ type: "message", message: userMessage(text) })));
+  await session.close();
+  const { rows } = await server.query<{ terms: string }>(`select terms from ${schema}.words`);
+  expect(rows.map(({ terms }) => terms)).toEqual([" a shoal\n reef\n the\n"]);
+  const places: Record<string, readonly number[]> = {};
+  for (const term of ["shoal", "reef", "the"])
+    for await (const { at = [] } of store.backend.search?.({ partition: "", anyOf: [[term]] }) ?? [])
+      places[term] = at;
+  expect(places).toEqual({ shoal: [1, 2, 3, 4], reef: [2, 3, 4], the: [3, 4] });
+  expect(await find(store, "reef")).toEqual(["a reef", "the reef"]);
+});
+
+it("pending terms are moved to the index beside the appends, which do not wait for it", async () => {
+  const schema = "pending";
+  await emptyStore(schema, { search: true });
+  const db = new FaultyDriver(server);
+  const store = postgresSessionStore({ db, schema, search: true });
+  const session = await store.create({ cwd: "/work", id: "a" });
+  const cleaned = () => db.queries.filter((text) => text.includes("gin_clean_pending_list")).length;
+  const text = Array.from({ length: 16_000 }, (_, at) => `word${at}`).join(" ");
+  for (let count = 0; cleaned() === 0; count++) {
+    expect(count).toBeLessThan(8);
+    await session.appendMessage(userMessage(text));
+  }
+  db.queries.length = 0;
+  await session.appendMessage(userMessage(text));
+  await session.close();
+  expect(cleaned()).toBe(0);
+  expect((await find(store, "word15999")).length).toBeGreaterThan(1);
+});

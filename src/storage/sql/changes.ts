@@ -32,6 +32,8 @@ interface Wait extends FollowedSession {
   readonly pollMs: number;
   /** The time of the last poll, or of the read before the wait. */
   polledAt: number;
+  /** Whether a poll has no answer yet. */
+  isAsked: boolean;
   end(error?: unknown): void;
 }
 
@@ -57,7 +59,6 @@ export class Changes {
   readonly #waiting = new Set<Wait>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #tickMs = Number.POSITIVE_INFINITY;
-  #isPolling = false;
   #listen: ListenForChanges | undefined;
   /** The connection that listens; undefined without readers, and after it was lost. */
   #listening: Connection | undefined;
@@ -116,6 +117,7 @@ export class Changes {
         ...session,
         position: session.position ?? "",
         polledAt: performance.now(),
+        isAsked: false,
         end: (error) => {
           signal.removeEventListener("abort", onAbort);
           reader.waits.delete(wait);
@@ -135,7 +137,7 @@ export class Changes {
   #startTimer(ms: number): void {
     clearTimeout(this.#timer);
     this.#tickMs = ms;
-    if (!this.#isPolling) this.#timer = setTimeout(() => void this.#tick(), ms);
+    this.#timer = setTimeout(() => this.#tick(), ms);
   }
 
   #stopTimer(): void {
@@ -143,12 +145,11 @@ export class Changes {
     this.#tickMs = Number.POSITIVE_INFINITY;
   }
 
-  /** Polls the sessions for which the next tick would be too late. */
-  async #tick(): Promise<void> {
+  /** Polls the sessions for which the next tick would be too late. One without an answer keeps up no other. */
+  #tick(): void {
     const next = performance.now() + this.#tickMs;
-    this.#isPolling = true;
-    await this.#poll([...this.#waiting].filter(({ polledAt, pollMs }) => polledAt + pollMs < next));
-    this.#isPolling = false;
+    const isDue = ({ isAsked, polledAt, pollMs }: Wait) => !isAsked && polledAt + pollMs < next;
+    void this.#poll([...this.#waiting].filter(isDue));
     this.#stopTimer();
     if (this.#waiting.size === 0) return;
     this.#isReopened = false;
@@ -165,8 +166,9 @@ export class Changes {
       const group = byClient.get(wait.poll.client) ?? [];
       byClient.set(wait.poll.client, group);
       group.push(wait);
+      wait.isAsked = true;
     }
-    for (const group of byClient.values()) {
+    const polled = async (group: readonly Wait[]) => {
       for (let start = 0; start < group.length; start += maxPolled) {
         const some = group.slice(start, start + maxPolled);
         for (const wait of some) wait.polledAt = performance.now();
@@ -175,8 +177,10 @@ export class Changes {
         } catch (error) {
           for (const wait of some) wait.end(error);
         }
+        for (const wait of some) wait.isAsked = false;
       }
-    }
+    };
+    await Promise.all([...byClient.values()].map(polled));
   }
 
   /** Opens the connection that listens, unless there is one. What came before it was open, a poll finds. */
@@ -191,7 +195,11 @@ export class Changes {
     const lost = () => {
       if (this.#listening !== listening) return;
       this.#listening = undefined;
-      void listening.stop.then((stop) => stop?.()).catch(() => undefined);
+      // It may be lost before `listen` has returned.
+      void Promise.resolve()
+        .then(() => listening.stop)
+        .then((stop) => stop?.())
+        .catch(() => undefined);
       // At once, but not again and again: the next tick tries, too.
       if (this.#isReopened || this.#readers.size === 0) return;
       this.#isReopened = true;

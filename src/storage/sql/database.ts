@@ -54,6 +54,27 @@ export class Database {
     return this.retrying(operation, () => this.run(sql, params));
   }
 
+  /** As {@link query}; a call without an answer, which others wait for, is made again after half of the bound. */
+  async queryWithin(
+    operation: Operation,
+    sql: string,
+    params: readonly SqlValue[],
+  ): Promise<readonly SqlRow[]> {
+    const answerMs = this.#retryMs === 0 ? 5000 : Math.ceil(this.#retryMs / 2);
+    return this.retrying(operation, async () => {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const late = new Promise<never>((_, reject) => {
+        const error = Object.assign(new Error(`no answer within ${answerMs} ms`), { code: "NO_ANSWER" });
+        timer = setTimeout(() => reject(new DriverFailure(error, "lost")), answerMs);
+      });
+      try {
+        return await Promise.race([this.run(sql, params), late]);
+      } finally {
+        clearTimeout(timer);
+      }
+    });
+  }
+
   /**
    * Makes attempts until one succeeds, with growing random waits, within the bound of the options.
    *

@@ -57,7 +57,7 @@ export class SqlLog extends DatabaseLog implements SessionLog {
       async moved(sessions) {
         const { sql, params } = dialect.sql.moved(sessions);
         const operation = { name: "poll", path: `${sessions.length} sessions` };
-        return (await reader.query(operation, sql, params)).map(({ at }) => Number(at));
+        return (await reader.queryWithin(operation, sql, params)).map(({ at }) => Number(at));
       },
     });
   }

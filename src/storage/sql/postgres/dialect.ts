@@ -36,6 +36,8 @@ export interface PostgresDialectOptions {
   readonly search: boolean;
   readonly listen: SqlDialect["listen"];
   readonly notify: SqlDialect["notify"];
+  /** Told of the terms that a write indexes, in characters. */
+  readonly indexing?: ((length: number) => void) | undefined;
 }
 
 /** Sessions that a search looks through without the index, first and at most. */
@@ -47,13 +49,16 @@ const maxCandidates = 50_000;
 /** Attempts to build the indices beside other programs that do, and the time between two looks at their builds. */
 const [maxBuilds, buildMs] = [10, 200];
 
-export function postgresDialect({ schema, search, listen, notify }: PostgresDialectOptions): SqlDialect {
+export function postgresDialect(options: PostgresDialectOptions): SqlDialect {
+  const { schema, search, listen, notify, indexing } = options;
   const texts = statementsFor(schema, search);
   const statement = (sql: string, ...params: readonly SqlValue[]): SqlStatement => ({ sql, params });
   /** A write: the rows of words are its last values. */
-  const write = (sql: string, key: SessionKey, terms: LineBatch["terms"], ...params: readonly SqlValue[]) => [
-    statement(sql, ...key, ...params, ...(search ? wordRows(terms, key[0]) : [])),
-  ];
+  function write(sql: string, key: SessionKey, terms: LineBatch["terms"], ...params: readonly SqlValue[]) {
+    const words = search ? wordRows(terms, key[0]) : [];
+    indexing?.(words.at(-1)?.length ?? 0);
+    return [statement(sql, ...key, ...params, ...words)];
+  }
   const readAt = (key: SessionKey, ranges: readonly LineRange[]) => {
     const ends = [0, 1].map((end) => sqlArray(ranges.map((range) => range[end] as number)));
     return statement(texts.readAt, ...key, ...ends);
@@ -204,10 +209,14 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
     hasKeys: false,
     search: (query) => newest(query, undefined, firstNewest),
     candidates({ found, words_at: from, head }) {
-      if (Number(head) - Number(from) > maxCandidates) return undefined;
-      const at: number[] = found === null ? [] : String(found).split(",").map(Number);
-      for (let line = Number(from); line < Number(head); line++) at.push(line);
-      return at;
+      const ranges = found === null ? [] : String(found).split(",").map((range) => range.split("-").map(Number));
+      ranges.push([Number(from), Number(head) - 1]);
+      const at = new Set<number>();
+      for (const [first = 0, last = 0] of ranges) {
+        if (at.size + last - first > maxCandidates) return undefined;
+        for (let line = first; line <= last; line++) at.add(line);
+      }
+      return [...at];
     },
     readWhole: (partition, sessions, maxBytes) =>
       statement(
@@ -219,7 +228,7 @@ export function postgresDialect({ schema, search, listen, notify }: PostgresDial
       ),
     unindexed: (after, limit) => statement(texts.unindexed, ...after, limit),
     termsAt: (key) => statement(texts.termsAt, ...key),
-    index: (key, from, terms, end) => [statement(texts.index, ...key, from, end, ...wordRows(terms, key[0]))],
+    index: (key, from, terms, end) => write(texts.index, key, terms, from, end),
   };
 
   return {

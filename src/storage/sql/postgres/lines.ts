@@ -47,28 +47,33 @@ export function wordsKey(partition: string): string {
 
 /**
  * Rows of words for the terms of lines that follow each other, as three values: the key, the offset of each row
- * from the first line as an array, and their texts, separated by form feeds. A row has no empty lines at its
- * ends, and there is none without terms.
+ * from the first line as an array, and their texts, separated by form feeds. A row has each term once, in the first
+ * of its lines that has it, begins with a line that has terms, and ends with one.
  */
 export function wordRows(terms: readonly LineTerms[], partition: string): readonly [string, string, string] {
   const offsets: number[] = [];
   const texts: string[] = [];
-  let text = "";
-  let end = 0;
+  let [text, end] = ["", 0];
+  let known = new Set<string>();
   for (const [index, [, words]] of terms.entries()) {
     if (words === "") continue;
     const first = offsets.at(-1);
     const isOpen =
       first !== undefined && index - first < maxWordLines && text.length + words.length < maxWordsLength;
-    const line = ` ${words}`;
-    if (isOpen) {
-      text += "\n".repeat(index - end) + line;
-    } else {
+    if (!isOpen) {
       if (first !== undefined) texts.push(text);
       offsets.push(index);
-      text = line;
+      text = "";
+      end = index;
+      known = new Set();
     }
+    text += "\n".repeat(index - end);
     end = index;
+    for (const word of words.split(" ")) {
+      if (known.has(word)) continue;
+      known.add(word);
+      text += ` ${word}`;
+    }
   }
   if (offsets.length > 0) texts.push(text);
   return [wordsKey(partition), `{${offsets.join(",")}}`, texts.join("\f")];

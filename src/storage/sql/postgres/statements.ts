@@ -111,14 +111,17 @@ export function statementsFor(schemaName: string, search = false) {
           (extract(epoch from ${from}.modified_at) * 1000)::bigint::text as modified, ${from}.size::text,
           greatest(${from}.words_at, ${from}.base)::text as words_at, ${from}.head::text`;
   /**
-   * The numbers of a session's lines with a term that is like one of the patterns. A range of one id is estimated as
-   * few rows, so that the key is read even if one session has most of them.
+   * The ranges of a session's lines that may have a term like one of the patterns: from the first line of a row with
+   * it to the row's last. A range of one id is estimated as few rows, so that the key is read even if one session has
+   * most of them.
    */
   const linesLike = (patterns: string, id: string): string => `
-          select string_agg((w.seq + line.at - 1)::text, ',')
-          from ${words} w, unnest(string_to_array(w.terms, E'\\n')) with ordinality as line (terms, at)
-          where w.partition = $1 and w.id >= ${id} and w.id <= ${id}
-            and line.terms like any (${patterns}::text::text[])`;
+          select string_agg(format('%s-%s', w.seq + line.first - 1, w.seq + line.count - 1), ',')
+          from ${words} w cross join lateral (
+            select min(at) filter (where each.terms like any (${patterns}::text::text[])) as first, count(*) as count
+            from unnest(string_to_array(w.terms, E'\\n')) with ordinality as each (terms, at)
+          ) as line
+          where w.partition = $1 and w.id >= ${id} and w.id <= ${id} and line.first is not null`;
   /** The picked sessions whose lines and words are still the same, with these. */
   const deleted = `deleted as (
         delete from ${session} s using picked where s.partition = $1 and s.id = picked.id and s.head = picked.head
@@ -370,13 +373,18 @@ export function statementsFor(schemaName: string, search = false) {
         returning head
       )${addWords("moved", "$4::bigint", 6)}`,
 
-    /** The indices of a search. Made while others append. Few pending rows: an append may have to move them. */
+    /** The indices of a search. Made while others append. Pending terms, in kB: see `cleanIndex`. */
     makeIndices: [
       `create index concurrently if not exists words_terms on ${words} using gin ((${terms}))
-        with (gin_pending_list_limit = 256)`,
+        with (gin_pending_list_limit = 8192)`,
       `alter index if exists ${schema}.words_terms alter column 1 set statistics 0`,
       `create index concurrently if not exists session_unindexed on ${session} (partition, id) where unindexed`,
     ],
+    /**
+     * Moves the pending terms of rows to the index. An append that finds the list full has to; while this runs, none
+     * does. Each term of a list costs one write of its places in the index, so that a long list costs less.
+     */
+    cleanIndex: `select gin_clean_pending_list(to_regclass(${literal(`${schema}.words_terms`)}))`,
     /** Builds of indices under way, of other programs too. */
     building: `select pid from pg_stat_progress_create_index
       where relid in (${literal(words)}::regclass, ${literal(session)}::regclass)`,
