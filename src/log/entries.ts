@@ -67,7 +67,11 @@ export interface SessionInfoFields {
  * docs/reference/format.md.
  */
 export interface EntryMap {
-  message: { readonly message: Message };
+  message: {
+    readonly message: Message;
+    /** For programs, such as what a framework saved beside the message; never sent to a model. */
+    readonly details?: unknown;
+  };
   thinking_level_change: { readonly thinkingLevel: string };
   model_change: { readonly provider: string; readonly modelId: string };
   /** Replaces the history before `firstKeptEntryId` by a summary. The compaction's own id keeps nothing. */

@@ -74,7 +74,7 @@ const permissionRule = object({
  * from it. Tests compare it with `EntryMap` and with the table of docs/reference/format.md.
  */
 export const entryTypes = {
-  message: { fields: { message: messageShape }, inContext: true },
+  message: { fields: { message: messageShape, details: optional(anything) }, inContext: true },
   thinking_level_change: { fields: { thinkingLevel: string }, setting: true },
   model_change: { fields: { provider: string, modelId: string }, setting: true },
   compaction: {

@@ -109,8 +109,10 @@ export {
   type OwnCustomType,
   type Relation,
   readOwnership,
+  restOfValue,
   type Source,
   stringsIn,
+  valueDetails,
 } from "./ownership.js";
 export { hidesLetters, isWordAt, type LineTest, lineTest, rarestPart } from "./search-scan.js";
 export { candidateTerms, searchTermsOfLine, searchTexts, searchTextsOfMessage } from "./search-terms.js";

@@ -90,7 +90,9 @@ const ofImport = { derived: { kind: "import", from: ["anything"] } } as const sa
 /** The entry types. The order of the members is that of a tombstone. */
 export const entryOwnership: EntryRows = {
   message: {
-    members: { message: erasedMessage },
+    members: { message: erasedMessage, details: bareDetails },
+    // The first message of a framework's value has the difference of all of them.
+    erasedWith: [{ ids: restOfValue }, { same: "details.digest" }],
     derived: { kind: "tool_result", from: [{ call: "message.toolCallId" }] },
   },
   thinking_level_change: { members: { thinkingLevel: "kept" } },
@@ -199,17 +201,22 @@ export const customOwnership = {
   "sessile.command": {},
   "sessile.unreadable": {},
   "opencode.error": {},
-  "sessile.ai-sdk.key": noText,
-  "sessile.ai-sdk.message": {
-    // The digest is of the text.
-    keeps: ({ id, message }) => ({ id, sha256: "", message: bareParcel(message, bareUiMessage) }),
-    isOfPerson: ({ message }) => {
-      const value = parcelValue(message);
-      return isRecord(value) && value.role === "user";
+  // A value of a framework that means no message.
+  "sessile.value": {
+    keeps: ({ of, id, value }) => ({
+      ...defined({ of, id: textOrNone(id) }),
+      value: bareParcel(value, of === "ai-sdk" ? bareUiMessage : bareValue),
+    }),
+    isOfPerson: ({ value }) => {
+      const { role } = asRecord(parcelValue(value));
+      return role === "user";
     },
     // A message after an edit of an earlier one is another entry.
-    erasedWith: [{ same: "data.sha256" }],
+    erasedWith: [{ same: "data.digest" }],
+    derived: { kind: "custom", from: [{ ids: transcriptIds }] },
+    mayQuote: true,
   },
+  "sessile.ai-sdk.key": noText,
   "sessile.ai-sdk.ui": {
     keeps: ({ messageId, entryId, noStep }) => defined({ messageId, entryId, noStep }),
     erasedWith: [{ reply: "data.entryId" }],
@@ -286,8 +293,7 @@ export function stringsIn(value: unknown): readonly string[] {
 
 /** Entries of a transcript's lines that a line names, but for those before it. */
 function transcriptIds(entry: SessionEntry): readonly string[] {
-  const line = parcelValue(memberAt(entry, "data.entry"));
-  if (!isRecord(line)) return [];
+  const line = asRecord(parcelValue(memberAt(entry, "data.value") ?? memberAt(entry, "data.entry")));
   const { uuid: _uuid, parentUuid: _parent, logicalParentUuid: _logical, ...rest } = line;
   return stringsIn(rest).flatMap((text) => (/^[\w-]{8,64}$/.test(text) ? [`u/${text}`] : []));
 }
@@ -454,8 +460,72 @@ function readNumbers(value: Data): Data {
 
 /** A message of the AI SDK's user interface without its parts and metadata. */
 function bareUiMessage(value: unknown): unknown {
-  const { id, role } = isRecord(value) ? value : {};
+  const { id, role } = asRecord(value);
   return { id, role, parts: [{ type: "text", text: erasedText }] };
+}
+
+// Details of messages that a framework saved; see `frameworks/shared/message-values.ts`.
+
+/** What is stored beside the first message of a framework's value. */
+interface ValueDetails extends Data {
+  /** The adapter. */
+  readonly of: string;
+  /** The entries of the value, if there are several: the others have its id with a number. */
+  readonly count?: number;
+}
+
+/** The details of a framework's value; undefined for other details, and those of other entries. */
+export function valueDetails(entry: SessionEntry): ValueDetails | undefined {
+  const details = entry.type === "message" ? entry.details : undefined;
+  return isRecord(details) && typeof details.of === "string" ? (details as ValueDetails) : undefined;
+}
+
+/** The ids of the entries of a framework's value that follow its first one. */
+export function restOfValue(entry: SessionEntry): readonly string[] {
+  const { count = 1 } = valueDetails(entry) ?? {};
+  if (!Number.isSafeInteger(count)) return [];
+  return Array.from({ length: Math.min(count, maxValueEntries) - 1 }, (_, at) => `${entry.id}.${at + 1}`);
+}
+
+const maxValueEntries = 100_000;
+
+/** Details without text: of a framework's value what a reader needs to load it, of others nothing. */
+function bareDetails(details: unknown): unknown {
+  if (!isRecord(details) || typeof details.of !== "string") return undefined;
+  const { of, count, id, difference } = details;
+  const bare = bareDifference(parcelValue(difference), "");
+  return defined({ of, count, id: textOrNone(id), difference: bare && { v: bare } });
+}
+
+/** The ids and roles that a difference sets, in the form of a difference. */
+function bareDifference(patch: unknown, name: string): Data | undefined {
+  const members = Array.isArray(patch) && patch.length === 2 ? patch[0] : patch;
+  if (!isRecord(members) || (name !== "" && !containers.has(name))) return undefined;
+  const owner = Object.fromEntries(
+    Object.entries(members).flatMap(([key, node]) =>
+      Array.isArray(node) && node.length === 1 ? [[key, node[0]]] : [],
+    ),
+  );
+  const bare: Record<string, unknown> = {};
+  for (const [key, node] of Object.entries(members)) {
+    const isName = identifying.has(key) || ("uuid" in owner && ofLines.has(key));
+    const isDropped = Array.isArray(node) && node.length === 0;
+    const kept = isDropped
+      ? node
+      : isName && Object.hasOwn(owner, key) && !isContainer(owner[key])
+        ? [owner[key]]
+        : bareDifference(node, key);
+    if (kept !== undefined) bare[key] = kept;
+  }
+  return Object.keys(bare).length === 0 ? undefined : bare;
+}
+
+function isContainer(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+function asRecord(value: unknown): Data {
+  return isRecord(value) ? value : {};
 }
 
 /** A parcel of an adapter with a bare value; see `frameworks/shared/parcels.ts`. */

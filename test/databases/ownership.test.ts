@@ -29,6 +29,7 @@ afterEach(closeDatabases);
 
 const reason = "a request";
 const text = `about ${canary} and more`;
+const digest = "a digest of the text";
 const resourceId = "res_0123456789abcdef";
 const resource = {
   ...{ resourceId, kind: "file", mediaType: "text/plain", size: 3, blob: `sha256:${"0".repeat(64)}` },
@@ -36,7 +37,6 @@ const resource = {
 };
 const call = { type: "toolCall", id: "call_1", name: "read", arguments: { path: text } } as const;
 
-const sha256 = "1".repeat(64);
 const uuid = "6867ccc7-0000-4000-8000-000000000001";
 const lcMessage = (content: string) => ({
   ...{ lc: 1, type: "constructor", id: ["langchain_core", "messages", "HumanMessage"] },
@@ -57,9 +57,9 @@ const requested = {
     },
   },
   chat: {
-    type: "custom",
-    customType: "sessile.ai-sdk.message",
-    data: { id: "m", sha256, message: { v: { id: "m", role: "user", parts: [{ type: "text", text }] } } },
+    type: "message",
+    message: { role: "user", content: text, timestamp: 1 },
+    details: { of: "ai-sdk", id: "m", digest, difference: { v: { metadata: [{ about: text }] } } },
   },
   line: {
     type: "custom",
@@ -96,7 +96,10 @@ type Related<F> = (at: At) => F;
 
 /** Entries of each type that are of the requested ones, in every way of the table; empty for a type that is of none. */
 const related: { readonly [T in EntryType]: readonly Related<EntryMap[T]>[] } = {
-  message: [() => ({ message: { ...toolResult(call, text), details: { text } } })],
+  message: [
+    () => ({ message: { ...toolResult(call, text), details: { text } } }),
+    () => ({ message: userMessage(text), details: { of: "ai-sdk", digest, difference: parcel([text]) } }),
+  ],
   thinking_level_change: [],
   model_change: [],
   compaction: [
@@ -141,7 +144,7 @@ const relatedData: { readonly [T in OwnCustomType]: readonly unknown[] } = {
   "sessile.unreadable": [],
   "opencode.error": [],
   "sessile.ai-sdk.key": [],
-  "sessile.ai-sdk.message": [requested.chat.data],
+  "sessile.value": [{ of: "ai-sdk", digest, value: parcel({ role: "user", text }) }],
   "sessile.ai-sdk.ui": [
     {
       messageId: "m",

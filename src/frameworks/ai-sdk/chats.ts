@@ -7,7 +7,7 @@
 import { describe } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
-import { entryErasure, ownEntry } from "../../log/internal.js";
+import { entryErasure, restOfValue } from "../../log/internal.js";
 import type { EntryDraft, Session, SessionTree } from "../../session/index.js";
 import { partPreview } from "../../session/internal.js";
 import {
@@ -17,17 +17,19 @@ import {
   SessionHandles,
   type SessionPlace,
 } from "../shared/handles.js";
-import { entryId, isParcel, type PackedValue, type Parcel, Parcels, textDigest } from "../shared/parcels.js";
+import { MessageValues, type PathEntry, type PathValue } from "../shared/message-values.js";
+import { entryId, Parcels, shortDigest } from "../shared/parcels.js";
 import {
   type ChatFile,
   fileBytes,
   hasAddress,
   messageDigest,
-  parcelFiles,
   type StoredFile,
-  withoutFiles,
+  storedFiles,
+  uiMessageForm,
+  withAddresses,
   withStoredFiles,
-} from "./chat-files.js";
+} from "./chat-messages.js";
 import {
   messageParts,
   notOwn,
@@ -139,14 +141,11 @@ export interface AiSdkChats<M extends UiMessage = UiMessage> {
   close(): Promise<void>;
 }
 
-const noFiles: ReadonlyMap<string, StoredFile> = new Map();
-
 /** A message as it was at the call of `save`. */
-interface TakenMessage {
-  readonly packed: PackedValue;
-  readonly sha256: string;
-  /** A copy, if one of its files may be an address of the chat. */
-  readonly addressed: unknown;
+interface SavedMessage {
+  /** A copy. */
+  readonly value: unknown;
+  readonly digest: string;
 }
 
 /**
@@ -178,26 +177,23 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
   const { fileUrl } = options;
   const handles = new SessionHandles("ai-sdk", { sessions, maxOpen });
   const parcels = new Parcels({ blobs, outOfLine });
+  const values = new MessageValues({ of: "ai-sdk", form: uiMessageForm, parcels, blobs });
   const replies = new RunningReplies<never>();
-  const files = new WeakMap<Session, Map<string, readonly StoredFile[]>>();
+  const files = new WeakMap<SessionTree, Map<string, readonly StoredFile[]>>();
   const placeByChatId = (chatId: string): SessionPlace => {
     if (typeof chatId !== "string") throw new TypeError(`chatId: expected a string, got ${describe(chatId)}`);
     return { partition, key: chatId };
   };
 
-  async function messageAt(session: Session, id: string): Promise<StoredMessage | undefined> {
-    const entry = await session.entry(id);
-    return entry === undefined ? undefined : stored.read(entry);
-  }
-
   /** The files of all messages of a chat, on every branch. */
   async function filesIn(session: Session, chatId: string): Promise<readonly StoredFile[]> {
-    const known = files.get(session) ?? new Map<string, readonly StoredFile[]>();
-    files.set(session, known);
-    for (const { node } of (await session.tree()).walk()) {
-      if (!isMessageId(node.id) || known.has(node.id)) continue;
-      const message = await messageAt(session, node.id);
-      known.set(node.id, message === undefined ? [] : parcelFiles(message.message, chatId));
+    const tree = await session.tree();
+    const known = files.get(tree) ?? new Map<string, readonly StoredFile[]>();
+    files.set(tree, known);
+    for (const { node } of tree.walk()) {
+      if (!isMessage(node) || isRest(node.id) || known.has(node.id)) continue;
+      const [message] = await messagesAt(session, values, node.id);
+      known.set(node.id, storedFiles(message?.value, chatId));
     }
     return [...known.values()].flat();
   }
@@ -210,80 +206,73 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
   }
 
   async function opened(
-    parcel: Parcel,
+    value: unknown,
     chatId: string,
     { files: form = "data" }: LoadChatOptions,
   ): Promise<M> {
-    if (form === "data") return (await parcels.open(parcel)) as M;
+    if (form === "data") return (await values.open(value)) as M;
     if (fileUrl === undefined) throw new TypeError('files: "url" needs the option fileUrl');
-    const message = await parcels.open(withoutFiles(parcel));
-    const parts = messageParts(message) as { url?: string }[];
-    for (const file of parcelFiles(parcel, chatId)) {
-      const part = parts[file.part];
-      if (part !== undefined) part.url = await fileUrl(file.file);
-    }
-    return message as M;
+    return (await values.open(await withAddresses(value, chatId, fileUrl))) as M;
   }
 
   async function planSave(
     session: Session | undefined,
     {
       chatId,
-      taken,
+      saved,
       from = null,
       after,
     }: {
       readonly chatId: string;
-      readonly taken: readonly TakenMessage[];
+      readonly saved: readonly SavedMessage[];
       /** The entry of the message before those. */
       readonly from?: string | null;
       readonly after?: string | null | undefined;
     },
   ): Promise<AppendPlan<{ leafId: string | null; written: number }>> {
-    const known =
-      session !== undefined && taken.some(({ addressed }) => addressed !== undefined)
-        ? await addressesIn(session, chatId)
-        : noFiles;
-    const leaf = await leafMessage(session);
+    const isAddressed = fileUrl !== undefined && saved.some(({ value }) => hasAddress(value));
+    const addresses = session !== undefined && isAddressed ? await addressesIn(session, chatId) : noFiles;
+    const leaf = session === undefined ? null : await leafMessage(session, values);
     let leafId = from;
     // The entry after which the first new message is appended.
     let parent = from;
+    let written = 0;
     const drafts: EntryDraft[] = [];
-    for (const { packed, addressed, ...message } of taken) {
-      const sha256 = addressed === undefined ? message.sha256 : messageDigest(addressed, known);
+    for (const each of saved) {
+      const isKnown = addresses.size > 0 && hasAddress(each.value);
+      const value = isKnown ? withStoredFiles(each.value, addresses) : each.value;
+      const contentDigest = isKnown ? messageDigest(value) : each.digest;
       const before: string | null = leafId;
-      leafId = messageEntryId(before, sha256);
-      if (drafts.length === 0 && session !== undefined) {
+      leafId = messageEntryId(before, contentDigest);
+      if (written === 0 && session !== undefined) {
         const known: string | undefined = (await session.tree()).has(leafId)
           ? leafId
-          : await erasedAfter(session, before, sha256);
+          : await shownAfter(session, values, before, contentDigest);
         if (known !== undefined) {
           leafId = known;
           parent = known;
           continue;
         }
       }
-      const id = isRecord(packed.json) ? packed.json.id : undefined;
-      const draft = stored.draft({
-        ...(typeof id === "string" ? { id } : {}),
-        sha256,
-        message: await parcels.store(addressed === undefined ? packed : withStoredFiles(packed, known)),
-      });
-      drafts.push({ ...draft, id: leafId });
+      const id = isRecord(value) && typeof value.id === "string" ? { id: value.id } : {};
+      const about = { ...id, digest: contentDigest };
+      for (const draft of await values.drafts(value, { id: leafId, about })) drafts.push(draft);
+      written++;
     }
-    const result = { leafId, written: drafts.length };
+    const result = { leafId, written };
     const done = () => result;
     if (leafId === leaf) return { drafts: [], done };
     if (after !== undefined && after !== leaf) throw chatConflict(after, leaf);
-    if (drafts.length === 0) return { drafts: [{ type: "leaf", targetId: leafId }], done };
+    const end = session === undefined || parent === null ? null : await messageEnd(session, values, parent);
+    if (written === 0) return { drafts: [{ type: "leaf", targetId: end }], done };
     // Not of a message that the chat has: its text may be erased, and the page may still have it.
-    const title = chatTitle(taken, taken.length - drafts.length);
+    const title = chatTitle(saved, saved.length - written);
     const isTitled =
       title === undefined || session?.info.title !== undefined || session?.info.name !== undefined;
     return {
       drafts: [...(isTitled ? [] : [{ type: "session_info", title } as const]), ...drafts],
       // After the leaf rather than after its message, if a label or a name follows that.
-      ...(parent === leaf ? {} : { parent }),
+      ...(parent === leaf ? {} : { parent: end }),
       done,
     };
   }
@@ -291,10 +280,10 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
   return {
     async load(chatId, options = {}) {
       return handles.read(placeByChatId(chatId), async (session) => {
-        const { leafId = await leafMessage(session) } = options;
+        const { leafId = session === undefined ? null : await leafMessage(session, values) } = options;
         const messages: M[] = [];
-        for (const { message } of await messagesUpTo(session, leafId))
-          messages.push(await opened(message, chatId, options));
+        for (const { value } of await messagesUpTo(session, values, leafId))
+          messages.push(await opened(value, chatId, options));
         return messages;
       });
     },
@@ -303,38 +292,39 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
       const place = placeByChatId(chatId);
       if (!Array.isArray(messages))
         throw new TypeError(`messages: expected an array, got ${describe(messages)}`);
-      const taken = messages.map((message, at) => takenMessage(message, `messages[${at}]`));
-      return handles.append(place, (session) => planSave(session, { chatId, taken, after }));
+      const saved = messages.map((message, at) => savedMessage(parcels.copy(message, `messages[${at}]`)));
+      return handles.append(place, (session) => planSave(session, { chatId, saved, after }));
     },
 
     async post({ chatId, messages, ...rules }) {
       const place = placeByChatId(chatId);
       const posted = postedMessage(messages, rules);
       const { message, path, before } = posted;
-      const said = takenMessage(message, path);
+      const said = savedMessage(parcels.copy(message, path));
       return handles.append(place, async (session) => {
         const entries = await sessionEntries(session, [message.id, ...before]);
         const known = entries.get(message.id);
         const shown = before.findLast((id) => entries.has(id));
         if (session === undefined || known === undefined) {
           if (message.role === "assistant") throw notOwn(posted);
-          const from = shown === undefined ? await leafMessage(session) : (entries.get(shown) as string);
-          return planSave(session, { chatId, taken: [said], from });
+          const leaf = session === undefined ? null : await leafMessage(session, values);
+          const from = shown === undefined ? leaf : (entries.get(shown) as string);
+          return planSave(session, { chatId, saved: [said], from });
         }
-        const parcel = (await messageAt(session, known))?.message as Parcel;
-        const isReply = message.role === "assistant";
-        const stored = (await parcels.open(isReply ? parcel : withoutFiles(parcel))) as UiMessage;
+        const stored = (await messageAt(session, values, known))?.value as UiMessage;
         if (stored.role !== message.role) throw notOwn(posted);
-        const from = messageBefore(await session.tree(), known);
-        if (!isReply) return planSave(session, { chatId, taken: [said], from });
+        const from = await messageBefore(session, values, known);
+        if (message.role !== "assistant") return planSave(session, { chatId, saved: [said], from });
         const answers = replyAnswers(stored, posted, rules);
         const parts = stored.parts.map((part, at) => answers.get(at) ?? part);
-        return planSave(session, { chatId, taken: [takenMessage({ ...stored, parts }, path)], from });
+        return planSave(session, { chatId, saved: [savedMessage({ ...stored, parts })], from });
       });
     },
 
     async leafId(chatId) {
-      return handles.read(placeByChatId(chatId), async (session) => leafMessage(session));
+      return handles.read(placeByChatId(chatId), async (session) =>
+        session === undefined ? null : leafMessage(session, values),
+      );
     },
 
     async versions(chatId, messageId, options = {}) {
@@ -342,11 +332,11 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
         const id = (await sessionEntries(session, [messageId])).get(messageId);
         if (session === undefined || id === undefined) return [];
         const found: { leafId: string; message: M }[] = [];
-        for (const sibling of treeSiblings(await session.tree(), id)) {
-          const message = await messageAt(session, sibling);
+        for (const sibling of await treeSiblings(session, values, id)) {
+          const message = await messageAt(session, values, sibling);
           if (message === undefined) continue;
-          const leafId = await newestEnd(session, sibling);
-          found.push({ leafId, message: await opened(message.message, chatId, options) });
+          const leafId = await newestEnd(session, values, sibling);
+          found.push({ leafId, message: await opened(message.value, chatId, options) });
         }
         return found;
       });
@@ -372,12 +362,6 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     close: async () => handles.close(),
   };
 
-  function takenMessage(message: unknown, path: string): TakenMessage {
-    const packed = parcels.pack(message, path);
-    const addressed = fileUrl !== undefined && hasAddress(message) ? structuredClone(message) : undefined;
-    return { packed, sha256: messageDigest(message, noFiles), addressed };
-  }
-
   /** The entries of messages: of each the newest on the branch of the leaf, else the newest of all. */
   async function sessionEntries(
     session: Session | undefined,
@@ -387,135 +371,266 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     if (session === undefined) return found;
     const wanted = new Set(messageIds);
     const tree = await session.tree();
-    const leaf = await leafMessage(session);
-    const current = leaf === null ? [] : tree.path(leaf).map(({ id }) => id);
-    const all = Array.from(tree.walk(), ({ node }) => node.id);
-    for (const entryId of new Set([...current.reverse(), ...all.reverse()])) {
+    const end = messageAtOrBefore(tree, session.leafId);
+    const current = end === null ? [] : await pathMessages(session, values, end);
+    for (const { id, value } of current.toReversed()) {
+      const messageId = isRecord(value) ? value.id : undefined;
+      if (typeof messageId === "string" && wanted.has(messageId) && !found.has(messageId))
+        found.set(messageId, id);
+    }
+    for (const id of Array.from(tree.walk(), ({ node }) => node.id).reverse()) {
       if (found.size === wanted.size) break;
-      const id = isMessageId(entryId) ? (await messageAt(session, entryId))?.id : undefined;
-      if (id !== undefined && wanted.has(id) && !found.has(id)) found.set(id, entryId);
+      if (!isOwnMessage(id)) continue;
+      const entry = await session.entry(id);
+      const messageId = entry && savedId(entry);
+      if (messageId !== undefined && wanted.has(messageId) && !found.has(messageId)) found.set(messageId, id);
     }
     return found;
   }
 }
 
+const noFiles: ReadonlyMap<string, StoredFile> = new Map();
+
+function savedMessage(value: unknown): SavedMessage {
+  return { value, digest: messageDigest(value) };
+}
+
 /** The first text of the user, or the names of the files; undefined if it stands before the new messages. */
-function chatTitle(taken: readonly TakenMessage[], firstNew: number): string | undefined {
-  const all = taken.map(({ packed }) => packed.json);
-  const at = all.findIndex((json) => isRecord(json) && json.role === "user");
-  const first = at < firstNew ? undefined : all[at];
+function chatTitle(saved: readonly SavedMessage[], firstNew: number): string | undefined {
+  const at = saved.findIndex(({ value }) => isRecord(value) && value.role === "user");
+  const first = at < firstNew ? undefined : saved[at]?.value;
   return partPreview(
     messageParts(first).map((part) => {
       if (!isRecord(part)) return {};
       if (part.type === "text" && typeof part.text === "string") return { text: part.text };
-      return isRecord(part) && part.type === "file" && typeof part.filename === "string"
-        ? { name: part.filename }
-        : {};
+      return part.type === "file" && typeof part.filename === "string" ? { name: part.filename } : {};
     }),
   );
 }
 
-// The tree of a chat: the entries of its messages, their ids, and the versions of a message.
+// The tree of a chat: the entries of its messages, their ids, and the versions of a message. Messages that were
+// appended by other means than `save` are messages of the chat too, as `toUIMessages` shows them.
 
-/** The data of an entry of a message. */
-interface StoredMessage {
-  readonly id?: string;
-  readonly sha256: string;
-  readonly message: Parcel;
+/** A message of a path. */
+interface PathMessage {
+  /** The id of its first entry. */
+  readonly id: string;
+  /** The id of its last entry. */
+  readonly end: string;
+  /** The message, with `Media` in the place of the bytes of files. */
+  readonly value: unknown;
 }
-
-const stored = ownEntry<StoredMessage>("sessile.ai-sdk.message", (data) => {
-  if (isRecord(data) && typeof data.sha256 === "string" && isParcel(data.message)) return data as never;
-  throw new TypeError("data: expected a message");
-});
 
 const prefix = entryId("m", "");
 
 /** The id of a message after another one: a digest of all messages up to it. */
-function messageEntryId(before: string | null, sha256: string): string {
-  return prefix + textDigest(`${before ?? ""} ${sha256}`);
+function messageEntryId(before: string | null, contentDigest: string): string {
+  return prefix + shortDigest(`${before ?? ""} ${contentDigest}`);
 }
 
-/** Whether an entry is a message. */
-function isMessageId(id: string): boolean {
-  return id.startsWith(prefix);
+/** Whether an entry is the first one of a message that was saved. */
+function isOwnMessage(id: string): boolean {
+  return id.startsWith(prefix) && !isRest(id);
 }
 
-/** The last message at or before an entry; null if there is none. */
+/** Whether an entry is one of those after the first one of a saved message. */
+function isRest(id: string): boolean {
+  return id.startsWith(prefix) && id.includes(".");
+}
+
+/** Whether an entry is a message or a part of one, saved or not. */
+function isMessage({ id, type }: { readonly id: string; readonly type: string }): boolean {
+  return id.startsWith(prefix) || type === "message" || type === "custom_message";
+}
+
+/** The last entry of a message at or before an entry; null if there is none. */
 function messageAtOrBefore(tree: SessionTree, id: string | null): string | null {
-  for (let at = id; at !== null; at = tree.node(at)?.parentId ?? null) if (isMessageId(at)) return at;
+  for (let at = id; at !== null; ) {
+    const node = tree.node(at);
+    if (node !== undefined && isMessage(node)) return at;
+    at = node?.parentId ?? null;
+  }
   return null;
 }
 
+/** The first entry of the message of an entry; undefined if no message that was saved has it. */
+function ownStart(id: string): string | undefined {
+  if (!id.startsWith(prefix)) return undefined;
+  return id.split(".")[0] as string;
+}
+
 /** The message before another one; null for the first. */
-function messageBefore(tree: SessionTree, id: string): string | null {
-  return messageAtOrBefore(tree, tree.node(id)?.parentId ?? null);
+async function messageBefore(session: Session, values: MessageValues, id: string): Promise<string | null> {
+  const tree = await session.tree();
+  return startAt(session, values, messageAtOrBefore(tree, tree.node(id)?.parentId ?? null));
+}
+
+/** The first entry of the message that ends with an entry. */
+async function startAt(session: Session, values: MessageValues, end: string | null): Promise<string | null> {
+  if (end === null) return null;
+  const own = ownStart(end);
+  if (own !== undefined) return own;
+  return (await pathMessages(session, values, end)).at(-1)?.id ?? null;
 }
 
 /** The last message of the branch of the leaf; null if there is none. */
-async function leafMessage(session: Session | undefined): Promise<string | null> {
-  return session === undefined ? null : messageAtOrBefore(await session.tree(), session.leafId);
+async function leafMessage(session: Session, values: MessageValues): Promise<string | null> {
+  return startAt(session, values, messageAtOrBefore(await session.tree(), session.leafId));
+}
+
+/** The last entry of a message. */
+async function messageEnd(session: Session, values: MessageValues, id: string): Promise<string> {
+  const tree = await session.tree();
+  if (isOwnMessage(id)) {
+    let end = id;
+    for (let at = 1; tree.has(`${id}.${at}`); at++) end = `${id}.${at}`;
+    return end;
+  }
+  // A reply of another writer ends before the next message of any branch.
+  for (const leaf of await session.leaves()) {
+    if (!tree.path(leaf.id).some((node) => node.id === id)) continue;
+    const found = (await pathMessages(session, values, leaf.id)).find((message) => message.id === id);
+    if (found !== undefined) return found.end;
+  }
+  return id;
+}
+
+/** The messages of the path to an entry. Throws ENTRY_NOT_FOUND if one that was saved is damaged. */
+async function pathMessages(
+  session: Session,
+  values: MessageValues,
+  leafId: string,
+): Promise<readonly PathMessage[]> {
+  const tree = await session.tree();
+  const path = await session.path(leafId);
+  const read = new Set(path.flatMap(({ id, type }) => (type === "unknown" ? [] : [id])));
+  for (const { id } of tree.path(leafId)) if (id.startsWith(prefix) && !read.has(id)) throw damaged(id);
+  const found: PathMessage[] = [];
+  const known = new Set<string>();
+  for (const value of values.values(path)) {
+    if (value.id !== undefined) known.add(value.id);
+    for (const message of await valueMessages(values, value)) found.push(message);
+  }
+  for (const { id } of path) if (isOwnMessage(id) && !known.has(id)) throw damaged(id);
+  return found;
+}
+
+/** The messages of entries: one that was saved, or those that others show as `toUIMessages` does. */
+async function valueMessages(values: MessageValues, value: PathValue): Promise<readonly PathMessage[]> {
+  const read = await values.read(value);
+  const own = value.entries.filter(({ type }) => type !== "message_update" && type !== "part_update");
+  const last = own.at(-1)?.id as string;
+  if (value.id !== undefined)
+    return read.slice(0, 1).map((each) => ({ id: value.id as string, end: last, value: each }));
+  const starts = read.map((each) => String((each as UiMessage).id));
+  const index = new Map(own.map(({ id }, at) => [id, at]));
+  return read.map((each, at): PathMessage => {
+    const next = index.get(starts[at + 1] ?? "");
+    const end = next === undefined ? last : (own[next - 1]?.id as string);
+    return { id: starts[at] as string, end, value: each };
+  });
 }
 
 /** The messages up to a leaf, oldest first. Throws ENTRY_NOT_FOUND if the leaf or a message is missing. */
 async function messagesUpTo(
   session: Session | undefined,
+  values: MessageValues,
   leafId: string | null,
-): Promise<readonly StoredMessage[]> {
+): Promise<readonly PathMessage[]> {
   if (leafId === null) return [];
   const tree = await session?.tree();
-  if (session === undefined || tree?.has(leafId) !== true || !isMessageId(leafId)) throw unknownLeaf(leafId);
-  const entries = new Map((await session.path(leafId)).map((entry) => [entry.id, entry]));
-  const ids = tree.path(leafId).map(({ id }) => id);
-  return ids.filter(isMessageId).map((entryId) => {
-    const entry = entries.get(entryId);
-    const found = entry && stored.read(entry);
-    if (found !== undefined) return found;
-    const message = `the entry ${JSON.stringify(entryId)} is damaged`;
-    throw new SessileError("ENTRY_NOT_FOUND", message, { details: { entryId } });
-  });
+  const node = tree?.node(leafId);
+  if (session === undefined || node === undefined || !isMessage(node)) throw unknownLeaf(leafId);
+  return pathMessages(session, values, await messageEnd(session, values, leafId));
 }
 
-/** The messages that follow the same message, in the order in which they were written. */
-function treeSiblings(tree: SessionTree, id: string): readonly string[] {
-  const parent = messageBefore(tree, id);
-  return Array.from(tree.walk(), ({ node }) => node)
-    .filter((node) => isMessageId(node.id) && messageBefore(tree, node.id) === parent)
+/** The message that begins with an entry. */
+async function messageAt(
+  session: Session,
+  values: MessageValues,
+  id: string,
+): Promise<PathMessage | undefined> {
+  return (await messagesAt(session, values, id))[0];
+}
+
+/** The messages that the value that begins with an entry shows. */
+async function messagesAt(
+  session: Session,
+  values: MessageValues,
+  id: string,
+): Promise<readonly PathMessage[]> {
+  const entry = await session.entry(id);
+  if (entry === undefined) return [];
+  const entries = [entry];
+  for (const rest of entry.type === "unknown" ? [] : restOfValue(entry)) {
+    const next = await session.entry(rest);
+    if (next !== undefined) entries.push(next);
+  }
+  const [value] = values.values(entries);
+  return value === undefined ? [] : valueMessages(values, value);
+}
+
+/** The saved messages that follow the same message, in the order in which they were written. */
+async function treeSiblings(session: Session, values: MessageValues, id: string): Promise<readonly string[]> {
+  const tree = await session.tree();
+  const parent = await messageBefore(session, values, id);
+  const found: { readonly id: string; readonly timestamp: string }[] = [];
+  for (const { node } of tree.walk())
+    if (isOwnMessage(node.id) && (await messageBefore(session, values, node.id)) === parent) found.push(node);
+  return found
     .sort((a, b) => (a.timestamp < b.timestamp ? -1 : a.timestamp > b.timestamp ? 1 : 0))
     .map((node) => node.id);
 }
 
 /** The last message of the newest branch through a message. */
-async function newestEnd(session: Session, id: string): Promise<string> {
+async function newestEnd(session: Session, values: MessageValues, id: string): Promise<string> {
   const tree = await session.tree();
   for (const leaf of await session.leaves())
-    if (tree.path(leaf.id).some((node) => node.id === id)) return messageAtOrBefore(tree, leaf.id) ?? id;
+    if (tree.path(leaf.id).some((node) => node.id === id))
+      return (await startAt(session, values, messageAtOrBefore(tree, leaf.id))) ?? id;
   return id;
 }
 
 /**
- * The erased message after another one that a load shows as the message of this digest: its own id is a digest of
- * what it was.
+ * The message after another one that a load shows as the message of this digest, although its own id is no digest
+ * of it: one that was erased, changed, or appended by other means.
  */
-async function erasedAfter(
+async function shownAfter(
   session: Session,
+  values: MessageValues,
   before: string | null,
-  sha256: string,
+  contentDigest: string,
 ): Promise<string | undefined> {
   const tree = await session.tree();
-  const open = [...tree.children(before)];
+  const end = before === null ? null : await messageEnd(session, values, before);
+  const open = [...tree.children(end)];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    if (!isMessageId(node.id)) {
+    if (!isMessage(node)) {
       for (const child of tree.children(node.id)) open.push(child);
       continue;
     }
-    const entry = await session.entry(node.id);
-    if (entry === undefined || entryErasure(entry) === undefined) continue;
-    const parcel = stored.read(entry)?.message;
-    if (parcel !== undefined && "v" in parcel && messageDigest(parcel.v, new Map()) === sha256)
-      return node.id;
+    const entry = isOwnMessage(node.id) ? await session.entry(node.id) : undefined;
+    if (isOwnMessage(node.id) && (entry === undefined || entryErasure(entry) === undefined)) continue;
+    for (const leaf of isOwnMessage(node.id) ? [] : await session.leaves()) {
+      if (!tree.path(leaf.id).some(({ id }) => id === node.id)) continue;
+      const found = (await pathMessages(session, values, leaf.id)).find(({ id }) => id === node.id);
+      if (found !== undefined && messageDigest(found.value) === contentDigest) return node.id;
+    }
+    const own = isOwnMessage(node.id) ? await messageAt(session, values, node.id) : undefined;
+    if (own !== undefined && messageDigest(own.value) === contentDigest) return node.id;
   }
   return undefined;
+}
+
+/** The id under which a page knows a saved message. */
+function savedId(entry: PathEntry): string | undefined {
+  const details = entry.type === "custom" ? entry.data : entry.type === "message" ? entry.details : undefined;
+  return isRecord(details) && typeof details.id === "string" ? details.id : undefined;
+}
+
+function damaged(entryId: string): SessileError<"ENTRY_NOT_FOUND"> {
+  const message = `the entry ${JSON.stringify(entryId)} is damaged`;
+  return new SessileError("ENTRY_NOT_FOUND", message, { details: { entryId } });
 }
 
 /** The error of a save after another leaf than the caller loaded. */

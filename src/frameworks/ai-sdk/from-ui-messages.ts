@@ -12,7 +12,7 @@ import {
   toolResult,
   userMessage,
 } from "../../content/index.js";
-import { opaqueWords, referenceTo } from "../../content/internal.js";
+import { describeImage, opaqueWords, referenceTo } from "../../content/internal.js";
 import { isName, randomHex8 } from "../../core/ids.js";
 import { isRecord } from "../../core/shape.js";
 import type { EntryDraft, SessionEntry } from "../../session/index.js";
@@ -21,6 +21,7 @@ import {
   changesBetween,
   checkedMessage,
   dataUrlHead,
+  type FilePart,
   invalidMessage,
   isDenied,
   isFilePart,
@@ -116,22 +117,11 @@ function isSteering(part: UiPart): part is SteeringPart {
 /** One message: its note, if it needs one, and its entries. */
 async function messageDrafts(message: PlainMessage, place: Place): Promise<readonly EntryDraft[]> {
   const { id, role, metadata, parts } = message;
-  const { files, toEntryId, path } = place;
+  const { files, toEntryId } = place;
   const entryId = toEntryId(id);
   const writer = new MessageWriter(parts, place);
-  const pieces = role === "assistant" ? writer.reply() : [writer.said(role)];
-  const drafts: EntryDraft[] = [];
-  for (const piece of pieces) {
-    if ("role" in piece) {
-      drafts.push({ type: "message", ...(drafts.length === 0 ? { id: entryId } : {}), message: piece });
-      continue;
-    }
-    const { part, at, noStep } = piece;
-    const steering = { steering: true, ...(noStep ? { noStep } : {}) } as const;
-    const said = { id: part.id, role: "user", parts: part.parts } as const;
-    for (const draft of await messageDrafts(said, { ...place, path: `${path}.parts[${at}]`, steering }))
-      drafts.push(draft);
-  }
+  const [first, ...others] = await writtenDrafts(role, writer, place);
+  const drafts = first === undefined ? [] : [{ ...first, id: entryId }, ...others];
   const bare: UiNote = {
     messageId: id,
     entryId,
@@ -153,6 +143,66 @@ async function messageDrafts(message: PlainMessage, place: Place): Promise<reado
   const isPlain =
     id === entryId && Object.keys(note).length === 2 && role !== "system" && !place.isOwnMessage;
   return isPlain ? drafts : [uiNote.draft(note), ...drafts];
+}
+
+/** The entries of what a writer makes of a message. */
+async function writtenDrafts(
+  role: UiMessage["role"],
+  writer: MessageWriter,
+  place: Place,
+): Promise<readonly EntryDraft[]> {
+  const pieces = role === "assistant" ? writer.reply() : [writer.said(role)];
+  const drafts: EntryDraft[] = [];
+  for (const piece of pieces) {
+    if ("role" in piece) {
+      drafts.push({ type: "message", message: piece });
+      continue;
+    }
+    const { part, at, noStep } = piece;
+    const steering = { steering: true, ...(noStep ? { noStep } : {}) } as const;
+    const said = { id: part.id, role: "user", parts: part.parts } as const;
+    const path = `${place.path}.parts[${at}]`;
+    for (const draft of await messageDrafts(said, { ...place, path, steering })) drafts.push(draft);
+  }
+  return drafts;
+}
+
+/**
+ * The entries of a message without a note; undefined for a value that is no message. The first one is a message.
+ * Parts that no message has a place for are left out.
+ *
+ * @param attached the attachment of the file of a part
+ * @param id the id of the first entry; the others have it with their index
+ */
+export async function unnotedDrafts(
+  value: unknown,
+  attached: (part: FilePart, role: UiMessage["role"]) => Promise<Resource | undefined>,
+  id: string,
+): Promise<readonly EntryDraft[] | undefined> {
+  const message = knownMessage(value);
+  if (message === undefined) return undefined;
+  const files = new Map<UiPart, { readonly resource: Resource; readonly url: string }>();
+  for (const part of partsAt(message, "").values()) {
+    const resource = isFilePart(part) ? await attached(part, message.role) : undefined;
+    if (resource !== undefined) files.set(part, { resource, url: String(part.url) });
+  }
+  const model = { provider: "unknown", modelId: "unknown" };
+  const place = { path: "", files, model, toEntryId: (each: string) => each, isOwnMessage: false };
+  const drafts = await writtenDrafts(message.role, new MessageWriter(message.parts, place, true), place);
+  return drafts.map((draft, at): EntryDraft => {
+    const { id: _, ...rest } = draft;
+    const note = draft.type === "custom" ? (draft.data as UiNote) : undefined;
+    // A note stands before its message.
+    return note === undefined ? (rest as EntryDraft) : uiNote.draft({ ...note, entryId: `${id}.${at + 1}` });
+  });
+}
+
+function knownMessage(value: unknown): PlainMessage | undefined {
+  try {
+    return checkedMessage(value, "");
+  } catch {
+    return undefined;
+  }
 }
 
 /** The parts that the session shows without changes. */
@@ -223,11 +273,15 @@ class MessageWriter {
   readonly #files: Files;
   readonly #model: { readonly provider: string; readonly model: string; readonly api: string };
   readonly #path: string;
+  readonly #isLenient: boolean;
 
+  /** @param isLenient whether a part of an unknown type is left out, rather than refused */
   constructor(
     parts: readonly UiPart[],
     { model = { provider: "unknown", modelId: "unknown" }, files, path }: Place,
+    isLenient = false,
   ) {
+    this.#isLenient = isLenient;
     this.#parts = parts;
     this.#files = files;
     this.#path = path;
@@ -242,7 +296,7 @@ class MessageWriter {
       const resource = role === "user" ? this.#files.get(part)?.resource : undefined;
       if (resource !== undefined) return userMessage(resource).content as TextBlock[];
       if (part.type === "text" && typeof part.text === "string") return [{ type: "text", text: part.text }];
-      const text = partWords(part);
+      const text = this.#isLenient && isFilePart(part) ? fileWords(part) : partWords(part);
       if (/\S/.test(text)) return [{ type: "text", text }];
       this.put.add(at);
       return [];
@@ -304,7 +358,7 @@ class MessageWriter {
       this.#addCall(part, at, content, results);
     } else if (isUiPart(part)) {
       content.push({ type: "opaque", data: part.type === "custom" ? customData(part) : part });
-    } else {
+    } else if (!this.#isLenient) {
       throw invalidMessage(`${this.#path}.parts[${at}].type`, "a part of a UI message", part.type);
     }
   }
@@ -362,6 +416,15 @@ function fileBlock(part: UiPart, resource: Resource): TextBlock | OpaqueBlock {
     ...(isRecord(options) ? { providerOptions: options } : {}),
   };
   return { type: "opaque", data, resources: [resource] };
+}
+
+/** The descriptor of a file whose bytes are in no store. */
+function fileWords({ url, mediaType }: FilePart): string {
+  const head = dataUrlHead(url);
+  if (head === undefined) return "";
+  const size = Math.floor(((url.length - head.length) * 3) / 4);
+  const kind = String(mediaType).startsWith("image/") ? "image" : "file";
+  return describeImage({ kind, mediaType: String(mediaType), size });
 }
 
 /** The words in a part of the user that is neither text nor a file: a message of the AI SDK leaves it out. */

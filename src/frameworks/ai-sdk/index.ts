@@ -5,7 +5,7 @@
  */
 
 export { appendUIMessages, uiVersions } from "./append-ui-messages.js";
-export type { ChatFile } from "./chat-files.js";
+export type { ChatFile } from "./chat-messages.js";
 export { type AiSdkChats, aiSdkChats } from "./chats.js";
 export { fromUIMessages } from "./from-ui-messages.js";
 export { type AiSdkMessages, aiSdkMessages } from "./model-messages.js";

@@ -68,13 +68,20 @@ export async function toUIMessages<M extends UiMessage = UiMessage>(
   path: Iterable<SessionEntry | UnknownEntry>,
   options: ToUIMessagesOptions = {},
 ): Promise<M[]> {
-  const entries = [...path];
+  return (await shownMessages([...path], options)) as M[];
+}
+
+/** {@link toUIMessages} of entries. `showsSystem`: the entries are of one message, which may be of the system. */
+export async function shownMessages(
+  entries: readonly (SessionEntry | UnknownEntry)[],
+  options: ToUIMessagesOptions & { readonly showsSystem?: boolean },
+): Promise<UiMessage[]> {
   const notes = new Map<string, UiNote>();
   for (const entry of entries) {
     const note = uiNote.read(entry);
     if (note !== undefined) notes.set(note.entryId, note);
   }
-  const messages = updatedMessages(entries);
+  const messages = updatedMessages(entries, options.showsSystem);
   const shown: Shown[] = [];
   const results = new Map<UiPart, ToolResultMessage>();
   for (const entry of entries) {
@@ -112,17 +119,18 @@ export async function toUIMessages<M extends UiMessage = UiMessage>(
     }
   }
   const running = options.running === true ? shown.findLast(({ isTurn }) => isTurn) : undefined;
-  return shown.map((one) => finished(one, results, one === running)) as UiMessage[] as M[];
+  return shown.map((one) => finished(one, results, one === running));
 }
 
 /** The messages that are shown, by their entries, after updates. */
 export function updatedMessages(
   entries: readonly (SessionEntry | UnknownEntry)[],
+  showsSystem = false,
 ): ReadonlyMap<string, Message> {
   const messages = new Map<string, Message>();
   const noted = new Set(entries.flatMap((entry) => uiNote.read(entry)?.entryId ?? []));
   for (const entry of entries) {
-    if (entry.type === "message" && isShown(entry.message, noted.has(entry.id)))
+    if (entry.type === "message" && isShown(entry.message, showsSystem || noted.has(entry.id)))
       messages.set(entry.id, entry.message);
     else if (entry.type === "custom_message" && entry.display) {
       const { customType, content, display } = entry;

@@ -83,6 +83,17 @@ export class Parcels {
     return { json, isText: packer.isText, pending: packer.pending, inline: packer.inline };
   }
 
+  /** A checked copy of a value, whole. Errors as of {@link pack}. */
+  copy(value: unknown, place: string): unknown {
+    const packer = new Packer(place, Infinity);
+    const root = { value: packer.copy(value, undefined, 0) };
+    for (const [path, kind] of packer.inline) {
+      const [holder, key] = memberAt(root, path);
+      setMember(holder, key, kind === "bytes" ? decodeBase64(holder[key] as string) : undefined);
+    }
+    return root.value;
+  }
+
   /** Stores the blobs of a packed value, and returns its parcel. Do this before the append. */
   async store({ json, isText, pending, inline }: PackedValue): Promise<Parcel> {
     const out: OutOfLine[] = [...inline];
@@ -329,6 +340,14 @@ export function textDigest(text: string): string {
   // Lone surrogates would be replaced, and two texts could have one digest.
   const exact = text.isWellFormed() ? `w${text}` : `i${JSON.stringify(text)}`;
   return digest(encodeUtf8(exact)).slice("sha256:".length);
+}
+
+/** 96 bits of the SHA-256 of a text, as 16 characters: for an id that each line of a value repeats. */
+export function shortDigest(text: string): string {
+  const bytes = Uint8Array.from(textDigest(text).match(/../g) as string[], (digits) =>
+    Number.parseInt(digits, 16),
+  );
+  return encodeBase64(bytes.subarray(0, 12)).replaceAll("+", "-").replaceAll("/", "_");
 }
 
 /** The SHA-256 of a value. The order of keys and undefined members do not change it. */

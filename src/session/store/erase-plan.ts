@@ -25,6 +25,7 @@ import {
   stripBom,
   toEntryId,
   tombstoneLine,
+  valueDetails,
 } from "../../log/internal.js";
 import type { LineReplacement, SessionLog } from "../api/backend.js";
 import { type StoredLine, storedLines, withLineFeed } from "../runtime/log-lines.js";
@@ -124,12 +125,20 @@ async function readLinks(
       const line = bytes.subarray(start, end);
       const head = parseEntryPrefix(line);
       const isRequested = head !== undefined && requested.has(toEntryId(head.id));
-      if (head?.type === "message" && head.role !== "toolResult" && !isRequested) continue;
+      if (head?.type === "message" && head.role !== "toolResult" && !isRequested && !hasDetails(line))
+        continue;
       const entry = entryOfLine(line);
       if (entry !== undefined) links.add(entry);
     }
   }
   return links;
+}
+
+const detailsText = '"details":{"of":"';
+
+/** Whether a message may have the details of a framework's value, which can have texts of other entries. */
+function hasDetails(line: Uint8Array): boolean {
+  return binary.decode(line).includes(detailsText);
 }
 
 function entryOfLine(line: Uint8Array): SessionEntry | undefined {
@@ -415,6 +424,8 @@ class ErasureLinks {
       for (const source of erasedWith) this.#depend(entry, { row, kind: undefined }, source);
     if (derived !== undefined && !isErased)
       for (const source of derived.from) this.#depend(entry, { row, kind: derived.kind }, source);
+    if (valueDetails(entry) !== undefined)
+      this.#addCopy(entry, [memberAt(entry, "message"), memberAt(entry, "details")]);
     const data = entry.type === "custom" && isRecord(entry.data) ? entry.data : undefined;
     if (data === undefined) return;
     if (isOfPerson?.(data) === true) this.#persons.add(row);
@@ -422,8 +433,13 @@ class ErasureLinks {
     const { toolCallId, sessionId } = startedSession?.(data) ?? {};
     if (typeof sessionId === "string") append(this.#sessions, `call ${toolCallId}`, sessionId);
     if (derived?.kind === "memory" && typeof data.version === "string") this.#shared.add(row);
-    const from = mayQuote === true && !isErased ? this.#quotedIn(data) : undefined;
-    if (from !== undefined) this.#copies.push({ row, from });
+    if (mayQuote === true) this.#addCopy(entry, data);
+  }
+
+  /** Adds an entry that may repeat a text of a requested one. */
+  #addCopy(entry: SessionEntry, data: unknown): void {
+    const from = entryErasure(entry) === undefined ? this.#quotedIn(data) : undefined;
+    if (from !== undefined) this.#copies.push({ row: this.#rows.row(entry.id), from });
   }
 
   #depend(entry: SessionEntry, dependent: Dependent, source: Source): void {

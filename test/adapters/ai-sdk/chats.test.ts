@@ -438,7 +438,7 @@ it("a chat with a damaged message is refused, not loaded without it", async () =
   await chats.save({ chatId: "c", messages: [user("u1", "one"), reply("a1", "two"), user("u2", "three")] });
   await chats.close();
   const file = (await sessions.latest({ partition: "ai-sdk" }))?.location as string;
-  writeFileSync(file, readFileSync(file, "utf8").replace('"sha256":', '"sha257":'));
+  writeFileSync(file, readFileSync(file, "utf8").replace('"content":"one"', '"content":1'));
   await expect(chats.load("c")).rejects.toMatchObject({ code: "ENTRY_NOT_FOUND" });
   await chats.close();
 });
