@@ -1,7 +1,7 @@
 /** Ids, names that are safe in file names, blob ids in text, and directories as paths. */
 
 import { describe } from "./arguments.js";
-import { hex8 } from "./bytes.js";
+import { crc32Hex, encodeUtf8, hex8 } from "./bytes.js";
 
 const pool = new Uint32Array(256);
 let used = pool.length;
@@ -52,6 +52,27 @@ export function nameArgument(name: string, value: unknown): string {
   const expected =
     "at most 128 letters, digits, dots, underscores and hyphens with no dot or hyphen at the ends";
   throw new TypeError(`${name}: expected ${expected}, got ${describe(value)}`);
+}
+
+/** The logs beside a session's: the lease of its turn, and the reply that is being written. */
+export type SideKind = "claim" | "reply";
+
+/** The kinds of logs beside a session's. */
+export const sideKinds: readonly SideKind[] = ["claim", "reply"];
+
+/** The longest id whose side logs have it in whole: theirs fit into a column for names too. */
+const maxSideBase = 120;
+
+/** The id of a log beside that of a session. No session has it: a tilde is not in a name. */
+export function sideLogId(id: string, kind: SideKind): string {
+  const base = id.length <= maxSideBase ? id : `${id.slice(0, maxSideBase - 9)}.${crc32Hex(encodeUtf8(id))}`;
+  return `${base}~${kind}`;
+}
+
+/** Whether an id is that of a log beside a session's. */
+export function isSideLogId(id: string): boolean {
+  const [base, kind, ...rest] = id.split("~");
+  return isName(base) && sideKinds.includes(kind as SideKind) && rest.length === 0;
 }
 
 /** The directory of a partition. Escapes upper case, which some file systems do not distinguish. */

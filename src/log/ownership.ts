@@ -183,6 +183,7 @@ const ofMemory = { derived: { kind: "memory", from: ["above"] } } as const satis
 export const customOwnership = {
   "sessile.turn": {},
   "sessile.tool_started": noText,
+  "sessile.turn_taken": noText,
   "sessile.subagent": {
     keeps: (data) => data,
     startedSession: ({ toolCallId, sessionId }) => ({ toolCallId, sessionId }),

@@ -18,7 +18,7 @@ export {
 } from "./prompt-contract.js";
 export { type QuarantinePlace, quarantine } from "./quarantine.js";
 export { type RefusalSearch, refusalSearch, resumeRefusalSearch } from "./refusal-search.js";
-export type { ReplyDelta, ReplyStream, ReplyStreamOptions } from "./reply-stream.js";
+export type { ReplyStream, ReplyStreamOptions } from "./reply-stream.js";
 export {
   type AssistantPart,
   type AssistantTurn,

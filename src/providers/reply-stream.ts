@@ -11,19 +11,9 @@ import { SessileError } from "../core/errors/index.js";
 import { ServerSentEvents } from "../core/event-streams.js";
 import { parseJson } from "../core/json.js";
 import { isRecord } from "../core/shape.js";
+import type { ReplyDelta } from "../session/index.js";
 
-/** A piece of a reply, for a user interface. `index` counts blocks of the reply, from 0. */
-export type ReplyDelta =
-  | { readonly type: "text"; readonly index: number; readonly text: string }
-  | { readonly type: "thinking"; readonly index: number; readonly text: string }
-  | {
-      readonly type: "toolCall";
-      readonly index: number;
-      readonly id: string;
-      readonly name: string;
-      /** A piece of the arguments' JSON text; empty if the call has only begun. */
-      readonly arguments: string;
-    };
+export type { ReplyDelta } from "../session/index.js";
 
 /**
  * Where events come from: the official client's stream, the `Response` of a fetch, its body, or any iterable

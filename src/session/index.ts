@@ -31,6 +31,7 @@ export type {
   LogErasure,
   LogPosition,
   LongLine,
+  ProcessRecord,
   SearchCandidates,
   SearchIndexQuery,
   SessionBackend,
@@ -53,6 +54,17 @@ export type {
   SessionStore,
   SessionSummary,
 } from "./api/store.js";
+export type {
+  ClaimOptions,
+  FollowReplyOptions,
+  InterruptedPolicy,
+  Reply,
+  ReplyDelta,
+  ReplyOptions,
+  ReplyPart,
+  TurnClaim,
+  TurnOwner,
+} from "./api/turn.js";
 export { buildSessionContext, type ContextSource } from "./context/build-context.js";
 export { type ParsedSession, parseSession } from "./context/parse-session.js";
 export type { SessionStoreOptions } from "./runtime/loaded-log.js";

@@ -129,6 +129,7 @@ const parcel = (v: unknown) => ({ v });
 const relatedData: { readonly [T in OwnCustomType]: readonly unknown[] } = {
   "sessile.turn": [],
   "sessile.tool_started": [],
+  "sessile.turn_taken": [],
   "sessile.subagent": [],
   "sessile.lost": [],
   "sessile.removed": [],

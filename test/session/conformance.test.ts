@@ -141,6 +141,7 @@ function brokenLogs(how: (sound: SessionLog) => Partial<SessionLog>): SessionBac
     readAt: (places) => sound.readAt(places),
     replace: async (lines, expected) => (await sound.replace?.(lines, expected)) as LogPosition,
     erase: async (changes, expected) => (await sound.erase?.(changes, expected)) as LogErasure,
+    delete: (at) => sound.delete?.(at) as Promise<void>,
     close: () => sound.close(),
     ...how(sound),
   });

@@ -17,6 +17,7 @@ import { listCases } from "./lists.js";
 import { recentCases } from "./recent.js";
 import { searchCases } from "./search.js";
 import { staleCases } from "./stale.js";
+import { turnCases } from "./turns.js";
 import { writerCases } from "./writers.js";
 
 export type { ConformanceCase, ConformanceFixture } from "./harness.js";
@@ -67,4 +68,5 @@ export const sessionStoreConformance: readonly ConformanceCase[] = [
   ...adoptionCases,
   ...erasureCases,
   ...eventCases,
+  ...turnCases,
 ];

@@ -160,6 +160,19 @@ export interface ErrorDetails {
   SESSION_CLOSED: { readonly id: string };
   /** The operation must wait for pending appends. */
   SESSION_BUSY: { readonly id: string };
+  /** Another process, or another handle, has the turn. */
+  TURN_BUSY: {
+    readonly id: string;
+    readonly claimId: string;
+    readonly host?: string;
+    readonly pid?: number;
+    /** ISO 8601. */
+    readonly since: string;
+  };
+  /** Another process took this handle's turn over; nothing was written. */
+  TURN_LOST: { readonly id: string; readonly claimId: string };
+  /** The session has no reply with this id, neither at work nor as an entry. */
+  REPLY_NOT_FOUND: { readonly id: string; readonly replyId: string };
   /** An earlier write failed and the end of the log is unknown; reopen the session. */
   WRITER_POISONED: { readonly id: string; readonly reason: string };
   /** The file has no bytes. */

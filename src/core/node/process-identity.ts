@@ -50,6 +50,19 @@ export function isAlive(other: ProcessIdentity): boolean {
 }
 
 /**
+ * Whether a process has ended, by what it recorded of itself. Undefined if only time can tell: it is of another
+ * machine, or this process, one of whose threads it may be.
+ */
+export function hasEnded(other: Readonly<Record<string, unknown>>): boolean | undefined {
+  const self = ownIdentity();
+  const { pid, host, bootId = "", startTime = "" } = other;
+  if (host !== self.host || typeof pid !== "number") return undefined;
+  if (bootId !== "" && self.bootId !== "" && bootId !== self.bootId) return true;
+  if (pid === self.pid && startTime === self.startTime) return undefined;
+  return !isAlive({ pid, host, bootId: String(bootId), startTime: String(startTime) });
+}
+
+/**
  * Fields 3 and 22 of /proc/PID/stat, counted after the command's name, which may contain spaces and
  * parentheses; empty if there is no such file. See proc(5).
  */

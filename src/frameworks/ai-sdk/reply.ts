@@ -3,7 +3,8 @@
 import { type AssistantMessage, assistantMessage, type Usage } from "../../content/index.js";
 import { copyJson, copyJsonObject } from "../../core/json.js";
 import { array, custom, isRecord, joinPath, object, string } from "../../core/shape.js";
-import type { ReplyDelta, ReplyStream, ReplyStreamOptions } from "../../providers/index.js";
+import type { ReplyStream, ReplyStreamOptions } from "../../providers/index.js";
+import type { ReplyDelta } from "../../session/index.js";
 import {
   assertReply,
   blockFields,

@@ -186,6 +186,11 @@ export interface SessionLog {
     since: { readonly position: LogPosition | undefined; readonly pollMs: number },
   ): Promise<void>;
   /**
+   * Deletes the session of this log, which ends at this position; never one that has its id by now. Nobody
+   * appends to it any more. Optional: without it, turns cannot be claimed and replies not recorded.
+   */
+  delete?(at: LogPosition): Promise<void>;
+  /**
    * The platform's CRC-32, unsigned as in zlib. Optional: without it, checksums are computed in JavaScript.
    */
   readonly crc32?: (bytes: Uint8Array) => number;
@@ -252,8 +257,23 @@ export interface SearchCandidates extends Pick<StoredSession, "id" | "modifiedAt
   readonly log?: SessionLog;
 }
 
+/** A process, for people and for {@link SessionBackend.processes}: a JSON object. */
+export interface ProcessRecord {
+  readonly host?: string;
+  readonly pid?: number;
+  readonly [field: string]: unknown;
+}
+
 /** The storage of sessions: four methods, and the log. */
 export interface SessionBackend {
+  /**
+   * How a lease knows its holder. `isGone` is undefined if only time can tell, as of a process of another machine.
+   * Optional: without it, time alone decides.
+   */
+  readonly processes?: {
+    own(): ProcessRecord;
+    isGone(other: ProcessRecord): boolean | undefined;
+  };
   /**
    * The same sessions without replicas that lag, for an erasure, which has to see every reference and fork.
    * Optional: without it, all reads see the newest state.
@@ -270,6 +290,11 @@ export interface SessionBackend {
     readonly cwd: string;
     /** ISO 8601. */
     readonly timestamp: string;
+    /**
+     * Where a log belongs that is beside a session's, whose id then has a tilde. A backend without locations ignores
+     * it.
+     */
+    readonly location?: string | undefined;
   }): Promise<{ readonly log: SessionLog; readonly position: LogPosition }>;
   /**
    * The log of the session with this id in its header, or undefined. Never writes in read mode.

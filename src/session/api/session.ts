@@ -14,6 +14,15 @@ import type {
 import type { SessionInfo } from "../runtime/session-info.js";
 import type { ToolCallState, TurnContext, TurnState } from "../runtime/turn-settings.js";
 import type { EntryNode, SessionTree } from "../tree/session-tree.js";
+import type {
+  ClaimOptions,
+  FollowReplyOptions,
+  InterruptedPolicy,
+  Reply,
+  ReplyOptions,
+  ReplyPart,
+  TurnClaim,
+} from "./turn.js";
 import type { EphemeralDraft, SessionEventMap, SessionEventName } from "./events.js";
 
 /** Options of {@link Session.append}. */
@@ -184,6 +193,42 @@ export interface Session extends IfAsyncDisposable {
   toolStates(leafId?: string | null): Promise<readonly ToolCallState[]>;
   /** Whether the last turn at the leaf or another entry is finished, and how to continue it if not. */
   turnState(leafId?: string | null): Promise<TurnState>;
+
+  /**
+   * Claims the turn: until it is released, no other handle or process can claim it or record a reply. Reads what
+   * others appended, and moves the leaf to their newest entry if it follows this handle's. A claim whose process has
+   * ended, or that was not renewed in time, is taken over. The append of its holder, if that comes back, fails with
+   * TURN_LOST.
+   *
+   * Appends need no claim. A claim keeps two agents from one turn; {@link AppendOptions.conflict} keeps two writers
+   * from one place.
+   * @throws SessileError TURN_BUSY with the holder; SESSION_READ_ONLY, SESSION_CLOSED, STORAGE_FAILED
+   */
+  claimTurn(options?: ClaimOptions): Promise<TurnClaim>;
+  /**
+   * Opens a reply, which is recorded while it streams, and survives the end of the process. Claims the turn for as
+   * long as it is open, unless this handle has.
+   * @throws SessileError as {@link Session.claimTurn} and {@link Session.append}
+   * @example
+   * ```ts
+   * const reply = await session.reply({ provider: "anthropic", model });
+   * for await (const delta of reply.record(stream)) send(delta);
+   * await reply.end(await stream.message());
+   * ```
+   */
+  reply(options: ReplyOptions): Promise<Reply>;
+  /**
+   * Ends the replies that processes left when they ended; `turnState` tells of one.
+   * @param policy default: keep
+   * @throws SessileError as {@link Session.claimTurn} and {@link Session.append}
+   */
+  recoverReply(policy?: InterruptedPolicy): Promise<void>;
+  /**
+   * Yields a reply of any process, from its start or an offset on, up to its end. After it, from its entry.
+   * @param id the reply's, as {@link Session.turnState} has it
+   * @throws SessileError REPLY_NOT_FOUND; TypeError for a `from` that is no offset
+   */
+  followReply(id: string, options?: FollowReplyOptions): AsyncIterable<ReplyPart>;
 
   /** Appends a session_info. Fields outside the patch stay. Follows other writers' entries. */
   updateInfo(patch: SessionInfoPatch): Promise<SessionInfo>;

@@ -467,6 +467,8 @@ export class AppendQueue {
       state.excludeOwnRows(entries, changes);
       return true;
     }
+    // What was read may have ended this handle's turn.
+    state.assertWritable();
     const isRebase = conflict === "rebase" && staged === 0;
     if (attempt >= maxAttempts[conflict]) throw found;
     if (!isMetadataOnly(changes, state.reader.tree)) {

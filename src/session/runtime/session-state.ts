@@ -83,6 +83,8 @@ class State extends LoadedLog {
   /** The reason why this handle may not write. */
   #readOnly: "mode" | "newer" | "stuck" | undefined;
   #poison: SessileError | undefined;
+  /** Why this handle may not write until it gives its turn up: another process has it. */
+  #lostTurn: SessileError | undefined;
   /** What was asked with the contexts of this handle. */
   readonly asked: AskedRequests = { requests: [], isAnswered: false };
   /** The last context, which the next one usually extends. */
@@ -359,6 +361,7 @@ class State extends LoadedLog {
   assertWritable(): void {
     if (this.#poison !== undefined) throw this.#poison;
     if (this.closed) throw this.closedError();
+    if (this.#lostTurn !== undefined) throw this.#lostTurn;
     if (this.#readOnly === undefined) return;
     const { id } = this.header;
     const why = readOnlyReasons[this.#readOnly];
@@ -370,6 +373,15 @@ class State extends LoadedLog {
   /** The end of the log is unknown: all later writes fail with this error. */
   poison(error: SessileError): void {
     this.#poison = error;
+  }
+
+  /** The turn of this handle is lost: appends fail with this error until it is released. */
+  refuseAppends(error: SessileError): void {
+    this.#lostTurn = error;
+  }
+
+  allowAppends(): void {
+    this.#lostTurn = undefined;
   }
 
   closedError(): SessileError {

@@ -23,6 +23,15 @@ import type {
   Session,
   SessionLeaf,
 } from "../api/session.js";
+import type {
+  ClaimOptions,
+  FollowReplyOptions,
+  InterruptedPolicy,
+  Reply,
+  ReplyOptions,
+  ReplyPart,
+  TurnClaim,
+} from "../api/turn.js";
 import { type EntryRequests, NeedsWholeLog } from "../context/build-context.js";
 import { LogReader } from "../tree/log-reader.js";
 import {
@@ -42,6 +51,8 @@ import { eachLine } from "./log-lines.js";
 import { followEntries, parseRecentCursor, recentBounds, stepsOfRows, takeRecent } from "./recent.js";
 import { needsInfoRewrite, type SessionInfo, withApproval } from "./session-info.js";
 import type { SessionState } from "./session-state.js";
+import type { SessionTurn } from "./session-turn.js";
+import type { SideOf } from "./side-log.js";
 import {
   type ToolCallState,
   type TurnContext,
@@ -83,14 +94,18 @@ export interface LiveSession extends IfAsyncDisposable {}
 export class LiveSession implements Session {
   readonly #state: SessionState;
   readonly #queue: AppendQueue;
+  readonly #store: Pick<SideOf, "backend" | "partition">;
   readonly #extract: Extract;
+  /** Made by the first call that asks for the turn. */
+  #turn: SessionTurn | undefined;
   #closing: Promise<void> | undefined;
   /** The last call that waits until entries are read that it names; later appends and moves wait for it. */
   #indexing: Promise<Failure | undefined> | undefined;
 
-  constructor(state: SessionState, extract: Extract) {
+  constructor(state: SessionState, store: Pick<SideOf, "backend" | "partition">, extract: Extract) {
     this.#state = state;
     this.#queue = new AppendQueue(state);
+    this.#store = store;
     this.#extract = extract;
     // A static block would keep a bundler from leaving the class out.
     Object.defineProperty(this, Symbol.asyncDispose, { value: () => this.close() });
@@ -283,7 +298,56 @@ export class LiveSession implements Session {
   }
 
   async turnState(leafId: string | null = this.#state.leafId): Promise<TurnState> {
-    return this.#over(leafId, turnStateSteps);
+    if (leafId !== this.leafId || !this.#state.exists) return this.#over(leafId, turnStateSteps);
+    const beside = await (await this.#loadTurn()).beside();
+    if (beside === undefined) return this.#over(this.leafId, turnStateSteps);
+    if (beside.state === "busyElsewhere") {
+      const { owner, replyId, state } = beside;
+      return { state, ...owner, ...(replyId === undefined ? {} : { replyId }) };
+    }
+    const { reply, message, state } = beside;
+    return { state, entryId: reply.after, replyId: reply.id, message };
+  }
+
+  async claimTurn(options: ClaimOptions = {}): Promise<TurnClaim> {
+    this.#assertOpen();
+    return (await this.#loadTurn()).claim(options);
+  }
+
+  async reply(options: ReplyOptions): Promise<Reply> {
+    this.#assertOpen();
+    return (await this.#loadTurn()).reply(options);
+  }
+
+  async recoverReply(policy: InterruptedPolicy = "keep"): Promise<void> {
+    this.#assertOpen();
+    return (await this.#loadTurn()).recover(policy);
+  }
+
+  async *followReply(
+    id: string,
+    options: FollowReplyOptions = {},
+  ): AsyncGenerator<ReplyPart, void, undefined> {
+    const { followReply } = await import("./follow-reply.js");
+    yield* followReply({ state: this.#state, of: this.#sideOf, readOn: () => this.readOn() }, id, options);
+  }
+
+  async #loadTurn(): Promise<SessionTurn> {
+    const { SessionTurn } = await import("./session-turn.js");
+    this.#turn ??= new SessionTurn({
+      state: this.#state,
+      of: this.#sideOf,
+      append: (drafts, options) => this.#append(drafts, options),
+      idle: () => this.#idle(),
+      flush: () => this.#queue.flush(),
+      readOn: () => this.readOn(),
+    });
+    return this.#turn;
+  }
+
+  get #sideOf(): SideOf {
+    const { header, location } = this;
+    return { ...this.#store, header, location, mode: this.#state.mode };
   }
 
   async updateInfo(patch: SessionInfoPatch): Promise<SessionInfo> {
@@ -371,8 +435,8 @@ export class LiveSession implements Session {
 
   async #close(): Promise<void> {
     const state = this.#state;
-    await this.#queued();
-    await this.#queue.idle();
+    await this.#idle();
+    await this.#turn?.close();
     try {
       if (state.wrote && state.staged.length === 0 && needsInfoRewrite(state.reader)) {
         await this.#queue.append([{ type: "session_info" }], { conflict: "rebase" });
@@ -453,6 +517,12 @@ export class LiveSession implements Session {
       const waiting = turn();
       this.#indexing = waiting;
     });
+  }
+
+  /** Resolves when no call waits. */
+  async #idle(): Promise<void> {
+    await this.#queued();
+    await this.#queue.idle();
   }
 
   /** Resolves when no call waits for entries to be read. */

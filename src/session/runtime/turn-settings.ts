@@ -1,10 +1,17 @@
 /** The state of a conversation at a leaf: settings in force, tool calls, the last turn. */
 
-import { type Context, type ContextItem, type ToolCall, toolPairs } from "../../content/index.js";
+import {
+  type AssistantMessage,
+  type Context,
+  type ContextItem,
+  type ToolCall,
+  toolPairs,
+} from "../../content/index.js";
 import { isBroken, isCutCall } from "../../content/internal.js";
 import { isRecord } from "../../core/shape.js";
 import { type EntryMap, ownEntry, type SessionEntry } from "../../log/internal.js";
 import type { ToolState } from "../api/events.js";
+import type { TurnOwner } from "../api/turn.js";
 import {
   contextAt,
   type EntryRequests,
@@ -91,6 +98,11 @@ export interface ToolCallState {
  * - `aborted`: the last reply was aborted or failed. Its calls are not to be run.
  * - `refused`: the provider declined to answer. The turn is not sent again to the same model; the user is next,
  *   or another model.
+ * - `interruptedReply`: the process that received the reply has ended. `message` has what arrived; `recoverReply`,
+ *   or the next `reply`, decides what becomes of it.
+ * - `busyElsewhere`: another process, or another handle, has claimed the turn. Its running calls are at work.
+ *
+ * The last two are only told of the handle's own leaf.
  */
 export type TurnState =
   | { readonly state: "idle" }
@@ -110,7 +122,20 @@ export type TurnState =
       readonly state: "paused" | "cut" | "aborted" | "refused";
       /** The assistant message. */
       readonly entryId: string;
-    };
+    }
+  | {
+      readonly state: "interruptedReply";
+      /** The entry that the reply follows. */
+      readonly entryId: string | null;
+      readonly replyId: string;
+      /** With `stopReason: "aborted"`. */
+      readonly message: AssistantMessage;
+    }
+  | ({
+      readonly state: "busyElsewhere";
+      /** The reply that streams, for {@link Session.followReply}. */
+      readonly replyId?: string;
+    } & TurnOwner);
 
 /** The turn context at a row. */
 export function* turnSteps(rows: EntryTable, leaf: number): EntryRequests<TurnContext> {

@@ -4,7 +4,7 @@ import type { BlobBackend, BlobErasure, BlobMark, BlobStore, BlobTally } from ".
 import type { BlobRef } from "../../content/index.js";
 import { describe, stringArgument } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
-import { isName, nameArgument } from "../../core/ids.js";
+import { isName, isSideLogId, nameArgument } from "../../core/ids.js";
 import { isRecord } from "../../core/shape.js";
 import { type DerivedEntry, type Erasure, entryErasure } from "../../log/internal.js";
 import type { LogErasure, LogPosition, SessionBackend } from "../api/backend.js";
@@ -500,7 +500,7 @@ async function deleteSessions(
       signal?.throwIfAborted();
       if (!(await backend.delete(id, { partition, location }))) continue;
       isDone = false;
-      sessions++;
+      if (!isSideLogId(id)) sessions++;
     }
   }
   return { sessions, remaining: [...unread] };

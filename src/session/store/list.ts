@@ -4,7 +4,7 @@ import { blockResource } from "../../content/index.js";
 import { integerOption } from "../../core/arguments.js";
 import { encodeUtf8 } from "../../core/bytes.js";
 import { SessileError } from "../../core/errors/index.js";
-import { directoryTest } from "../../core/ids.js";
+import { directoryTest, isSideLogId } from "../../core/ids.js";
 import { collapsed, spaced } from "../../core/text.js";
 import {
   decodeHeads,
@@ -58,6 +58,7 @@ export async function* listSessions(
     signal?.throwIfAborted();
     // The list is sorted by time, so that no older session can match.
     if (query.since !== undefined && stored.modifiedAt < query.since.getTime()) return;
+    if (isSideLogId(stored.id)) continue;
     const summary = storedSummary(stored);
     if (summary === undefined) {
       const { id, location = id, head, size } = stored;

@@ -1,6 +1,7 @@
 /** Sessions in memory. */
 
 import { SessileError } from "../../core/errors/index.js";
+import { isSideLogId } from "../../core/ids.js";
 import type {
   LineReplacement,
   LogAppend,
@@ -54,18 +55,13 @@ export function memoryBackend(now: () => number): SessionBackend {
       const logs = partitionLogs(partition);
       if (logs.has(id)) return Promise.reject(existsError(id));
       const stored: StoredLog = { id, lines: [], modifiedAt: now(), generation: 0 };
-      const log = new MemoryLog(
-        stored,
-        now,
-        () => logs.get(id),
-        () => logs.set(id, stored),
-      );
+      const log = new MemoryLog(stored, now, logs, true);
       return Promise.resolve({ log, position: storedPosition(undefined) });
     },
     open(id, { partition }) {
       const logs = partitionLogs(partition);
       const stored = logs.get(id);
-      return Promise.resolve(stored && new MemoryLog(stored, now, () => logs.get(id)));
+      return Promise.resolve(stored && new MemoryLog(stored, now, logs, false));
     },
     async *list({ partition, after }) {
       const newestFirst = [...partitionLogs(partition).values()].sort(
@@ -84,7 +80,7 @@ export function memoryBackend(now: () => number): SessionBackend {
     },
     async deletePartition(partition) {
       const logs = partitionLogs(partition);
-      const { size: sessions } = logs;
+      const sessions = [...logs.keys()].filter((id) => !isSideLogId(id)).length;
       // Open logs look their session up in it.
       logs.clear();
       return { sessions, remaining: [] };
@@ -116,25 +112,20 @@ function existsError(id: string): SessileError {
 class MemoryLog implements SessionLog {
   readonly #stored: StoredLog;
   readonly #now: () => number;
-  readonly #current: () => StoredLog | undefined;
-  readonly #create: (() => void) | undefined;
+  readonly #logs: Map<string, StoredLog>;
+  readonly #isCreated: boolean;
 
-  constructor(
-    stored: StoredLog,
-    now: () => number,
-    current: () => StoredLog | undefined,
-    create?: () => void,
-  ) {
+  constructor(stored: StoredLog, now: () => number, logs: Map<string, StoredLog>, isCreated: boolean) {
     this.#stored = stored;
     this.#now = now;
-    this.#current = current;
-    this.#create = create;
+    this.#logs = logs;
+    this.#isCreated = isCreated;
   }
 
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
     if (expected !== storedPosition(undefined)) this.#assertEndsAt(expected);
-    else if (this.#current() !== undefined) throw existsError(this.#stored.id);
-    this.#create?.();
+    else if (this.#logs.has(this.#stored.id)) throw existsError(this.#stored.id);
+    if (this.#isCreated) this.#logs.set(this.#stored.id, this.#stored);
     const first = this.#stored.lines.length;
     for (const line of lines) this.#stored.lines.push(line.slice(0, -1));
     this.#stored.modifiedAt = this.#now();
@@ -204,11 +195,15 @@ class MemoryLog implements SessionLog {
     return { position, removed: [], remaining: [] };
   }
 
+  async delete(): Promise<void> {
+    if (this.#logs.get(this.#stored.id) === this.#stored) this.#logs.delete(this.#stored.id);
+  }
+
   async close(): Promise<void> {}
 
   #existing(): StoredLog {
     // Another session may have the id by now.
-    if (this.#current() === this.#stored) return this.#stored;
+    if (this.#logs.get(this.#stored.id) === this.#stored) return this.#stored;
     const { id } = this.#stored;
     throw new SessileError("SESSION_NOT_FOUND", `session ${id} was deleted`, { details: { id } });
   }

@@ -5,6 +5,7 @@
 
 import { describe, integerOption, oneOfOption } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
+import { isSideLogId } from "../../core/ids.js";
 import { spaced } from "../../core/text.js";
 import {
   candidateTerms,
@@ -101,6 +102,7 @@ export async function* searchSessions(
     pending = pending.slice(end);
     // The list is sorted by time, so that no older session can match.
     if (stored.modifiedAt < entries.since - clockSlack) break;
+    if (isSideLogId(stored.id)) continue;
     const hits = await searchStored(stored);
     if (hits.length > 0) pending = merge(pending, hits).slice(0, limit - count);
   }

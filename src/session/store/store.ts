@@ -1,7 +1,7 @@
 /** A store of sessions on a backend. */
 
 import { SessileError } from "../../core/errors/index.js";
-import { canonicalPath, nameArgument, uuidv7 } from "../../core/ids.js";
+import { canonicalPath, nameArgument, sideKinds, uuidv7 } from "../../core/ids.js";
 import { observed, observedItems } from "../../core/operations.js";
 import {
   formatVersion,
@@ -30,6 +30,7 @@ import { recentOfLog } from "../runtime/recent.js";
 import { checkRecordingOptions, type RecordingOptions } from "../runtime/recording.js";
 import { LiveSession } from "../runtime/session.js";
 import { type SessionState, sessionState } from "../runtime/session-state.js";
+import { deleteSideLogs } from "../runtime/side-log.js";
 import {
   type CreateOptions,
   cwdArgument,
@@ -285,6 +286,8 @@ class BackedStore implements SessionStore {
     const { id, location } = refArgument(session);
     const partition = readPartition(options.partition);
     const deleted = await this.backend.delete(id, { partition, location });
+    // Also of a session that is gone: an earlier call may have come this far.
+    await deleteSideLogs(this.backend, id, { partition, location }, sideKinds);
     if (!deleted) return false;
     for (const state of this.#open.get(partitionKey(partition, id)) ?? []) {
       if (location === undefined || state.log.location === location) state.events.emit("deleted", { id });
@@ -351,7 +354,7 @@ class BackedStore implements SessionStore {
   }
 
   #live(state: SessionState, partition: string): LiveSession {
-    const session = new LiveSession(state, (source, leafId, options) =>
+    const session = new LiveSession(state, { backend: this.backend, partition }, (source, leafId, options) =>
       this.#extract(source, leafId, options, partition),
     );
     const { id } = state.header;

@@ -339,6 +339,21 @@ export class FileLog implements SessionLog, DescriptorHolder {
     }
   }
 
+  async delete(at: LogPosition): Promise<void> {
+    const { fs, path } = this.#options;
+    this.#pool.acquire(this);
+    try {
+      await this.#readLock().with(async () => {
+        await this.#writer.assertEndsAt(at);
+        fs.unlink(path);
+      });
+    } catch (error) {
+      throw this.#failure("delete", error, at);
+    } finally {
+      this.#pool.release(this);
+    }
+  }
+
   async changed(signal: AbortSignal, { pollMs }: { readonly pollMs: number }): Promise<void> {
     const { fs, path } = this.#options;
     this.#watch ??= new LogWatch(fs, path);

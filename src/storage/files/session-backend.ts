@@ -10,6 +10,8 @@ import {
   removePartition,
   storageError,
 } from "../../core/node/file-system.js";
+import { isSideLogId, sideKinds } from "../../core/ids.js";
+import { hasEnded, ownIdentity } from "../../core/node/process-identity.js";
 import { headerVersion } from "../../log/internal.js";
 import type {
   LogPosition,
@@ -57,6 +59,7 @@ interface Found {
 
 /** Stores sessions as files below a directory: finds, creates, lists and deletes them. */
 export class FileBackend implements SessionBackend {
+  readonly processes = fileProcesses;
   readonly #options: FileBackendOptions;
   readonly #directories: DurableDirectories;
   readonly #files: SessionFiles;
@@ -73,8 +76,10 @@ export class FileBackend implements SessionBackend {
     readonly partition: string;
     readonly cwd: string;
     readonly timestamp: string;
+    readonly location?: string | undefined;
   }): Promise<{ readonly log: FileLog; readonly position: LogPosition }> {
-    const { id, partition, cwd, timestamp } = session;
+    const { id, partition, cwd, timestamp, location } = session;
+    if (location !== undefined) return { log: this.#sideLogAt(location, id), position: absentPosition };
     const base = partitionDirectory(this.#options.dir, partition);
     const path = join(base, projectName(cwd), fileName(id, timestamp));
     // The file name also has the time and the project, so that an exclusive create does not keep the id
@@ -90,6 +95,10 @@ export class FileBackend implements SessionBackend {
     id: string,
     { partition, location }: { readonly partition: string; readonly location?: string | undefined },
   ): Promise<FileLog | undefined> {
+    if (isSideLogId(id)) {
+      const path = location && this.#files.sidePath(location, partition);
+      return path === undefined || path === "" ? undefined : this.#sideLogAt(path, id);
+    }
     const path = await this.#files.find(id, { partition, location, everyHeader: true });
     return path === undefined ? undefined : this.logAt(path, id);
   }
@@ -201,11 +210,14 @@ export class FileBackend implements SessionBackend {
     { partition, location }: { readonly partition: string; readonly location?: string | undefined },
   ): Promise<boolean> {
     const { fs } = this.#options;
-    const path = await this.#files.find(id, { partition, location, everyHeader: true });
-    if (path === undefined) return false;
+    const path = isSideLogId(id)
+      ? location && this.#files.sidePath(location, partition)
+      : await this.#files.find(id, { partition, location, everyHeader: true });
+    if (path === undefined || path === "") return false;
     const lock = this.#lockByPath(path);
     const remove = async () => {
       const deleted = fs.unlink(path);
+      for (const kind of sideKinds) fs.unlink(`${path}.${kind}`);
       await fs.syncDirectory(dirname(path));
       return deleted;
     };
@@ -222,9 +234,19 @@ export class FileBackend implements SessionBackend {
     }
   }
 
+  /** A log beside that of a session. What it has is of a process, and ends with the machine. */
+  #sideLogAt(path: string, id: string): FileLog {
+    return this.logAt(path, id, undefined, "os");
+  }
+
   /** The log in a file. */
-  logAt(path: string, id: string, assertNotExists?: FileLogOptions["assertNotExists"]): FileLog {
-    const { fs, durability, maxLineBytes, now } = this.#options;
+  logAt(
+    path: string,
+    id: string,
+    assertNotExists?: FileLogOptions["assertNotExists"],
+    durability = this.#options.durability,
+  ): FileLog {
+    const { fs, maxLineBytes, now } = this.#options;
     try {
       const stat = fs.stat(path);
       if (stat !== undefined) assertRegularFile(path, stat);
@@ -248,6 +270,11 @@ export class FileBackend implements SessionBackend {
     return new FileLock(this.#options.fs, `${path}.lock`, this.#options.times);
   }
 }
+
+const fileProcesses: NonNullable<SessionBackend["processes"]> = {
+  own: () => ({ ...ownIdentity() }),
+  isGone: hasEnded,
+};
 
 function isFull(error: unknown): boolean {
   return ["ENOSPC", "EDQUOT"].includes(errnoCode(error) ?? "");

@@ -3,7 +3,7 @@
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { crc32Hex, encodeUtf8 } from "../../core/bytes.js";
 import { SessileError } from "../../core/errors/index.js";
-import { canonicalPath, isName, partitionFolder, partitionOfFolder } from "../../core/ids.js";
+import { canonicalPath, isName, partitionFolder, partitionOfFolder, sideKinds } from "../../core/ids.js";
 import { errnoCode, type FileSystem, storageError } from "../../core/node/file-system.js";
 import { notAFile } from "./file-descriptors.js";
 import { headerOfFile } from "./read-ends.js";
@@ -216,15 +216,30 @@ export class SessionFiles {
    * undefined.
    */
   #fileAt(location: string, id: string, partition: string): string | undefined {
+    const path = this.#pathOf(location, partition);
+    if (path === undefined || this.#fs.lstat(path)?.kind !== "file") return undefined;
+    const headerId = this.#headerId(path);
+    return headerId === id || (headerId === undefined && idOfPath(path) === id) ? path : undefined;
+  }
+
+  /** The resolved location if {@link read} can return it. */
+  #pathOf(location: string, partition: string): string | undefined {
     const path = resolve(location);
     const parts = relative(partitionDirectory(this.#dir, partition), path).split(sep);
     const [first = "", name = first] = parts;
     if (parts.length > 2 || first === "..") return undefined;
     if (!(parts.length === 2 ? isSessionFileName(name) : name.endsWith(".jsonl"))) return undefined;
-    if (parts.length === 2 && first.startsWith("@")) return undefined;
-    if (this.#fs.lstat(path)?.kind !== "file") return undefined;
-    const headerId = this.#headerId(path);
-    return headerId === id || (headerId === undefined && idOfPath(path) === id) ? path : undefined;
+    return parts.length === 2 && first.startsWith("@") ? undefined : path;
+  }
+
+  /** The resolved location of a log beside that of a session, if that is a path that {@link read} can return. */
+  sidePath(location: string, partition: string): string | undefined {
+    const path = resolve(location);
+    const base = sideKinds
+      .map((kind) => path.endsWith(`.${kind}`) && path.slice(0, -kind.length - 1))
+      .find(Boolean);
+    if (!base || this.#pathOf(base, partition) === undefined) return undefined;
+    return this.#fs.lstat(path)?.kind === "file" ? path : undefined;
   }
 
   /** The id in a file's header; undefined without a file or header, and if it cannot be read. */

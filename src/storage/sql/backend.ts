@@ -2,7 +2,7 @@
 
 import { type Durability, integerOption } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
-import { isName, nameArgument } from "../../core/ids.js";
+import { isName, isSideLogId, nameArgument } from "../../core/ids.js";
 import type { SessionBackend, StoredSession, StoredSessionQuery } from "../../session/index.js";
 import { type DatabaseSession, existsError, maxBatchBytes } from "../../session/internal.js";
 import { changeName, clientChanges } from "./changes.js";
@@ -58,7 +58,7 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
 
   async create(session: { readonly id: string; readonly partition: string; readonly cwd: string }) {
     const { partition, cwd } = session;
-    const id = nameArgument("id", session.id);
+    const id = isSideLogId(session.id) ? session.id : nameArgument("id", session.id);
     if ((await this.#find(this.#tables.database, partition, id)) !== undefined) throw existsError(id);
     const created = { partition, id, epoch: crypto.randomUUID(), cwd, previewed: false };
     const log = new SqlLog(this.#tables, created);
@@ -127,7 +127,7 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
         isLast = true;
         for await (const { id } of this.list({ partition })) {
           isLast = false;
-          if (await this.delete(id, { partition })) sessions++;
+          if ((await this.delete(id, { partition })) && !isSideLogId(id)) sessions++;
         }
       } else {
         const some = sql.deleteSome(partition, maxPage);
@@ -207,7 +207,7 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
 
   async #find(database: Database, partition: string, id: string): Promise<DatabaseSession | undefined> {
     // Other texts may have characters that databases refuse.
-    if (!isName(id)) return undefined;
+    if (!isName(id) && !isSideLogId(id)) return undefined;
     const { sql, params } = this.#tables.dialect.sql.find(partition, id);
     const [row] = await database.query({ name: "open", path: id }, sql, params);
     if (row === undefined) return undefined;

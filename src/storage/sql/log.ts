@@ -1,5 +1,6 @@
 /** The lines of one session in a database. */
 
+import { isSideLogId } from "../../core/ids.js";
 import type {
   LinePlace,
   LineReplacement,
@@ -229,6 +230,15 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     return isMade;
   }
 
+  async delete(): Promise<void> {
+    const { dialect, database } = this.#tables;
+    // Logs beside those of sessions have no terms.
+    const hasTerms = !isSideLogId(this.session.id) && (await this.hasTerms());
+    const statements = dialect.sql.delete(this.key, hasTerms);
+    await database.retrying(this.operation("delete"), () => database.transaction(statements));
+    tellChange(this.#tables, this.#watch.name, this.#watch);
+  }
+
   changed(...args: Parameters<ChangeWatch["changed"]>): Promise<void> {
     return this.#watch.changed(...args);
   }
@@ -254,7 +264,7 @@ export class SqlLog extends DatabaseLog implements SessionLog {
     const keyed = index?.hasKeys === true ? this.session.partition : "";
     return lineBatch(lines, from, rows.step, {
       head,
-      indexedPartition: this.#tables.isIndexing ? keyed : undefined,
+      indexedPartition: this.#tables.isIndexing && !isSideLogId(this.session.id) ? keyed : undefined,
     });
   }
 
