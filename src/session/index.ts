@@ -31,7 +31,6 @@ export type {
   LogErasure,
   LogPosition,
   LongLine,
-  ProcessRecord,
   SearchCandidates,
   SearchIndexQuery,
   SessionBackend,
@@ -54,17 +53,7 @@ export type {
   SessionStore,
   SessionSummary,
 } from "./api/store.js";
-export type {
-  ClaimOptions,
-  FollowReplyOptions,
-  InterruptedPolicy,
-  Reply,
-  ReplyDelta,
-  ReplyOptions,
-  ReplyPart,
-  TurnClaim,
-  TurnOwner,
-} from "./api/turn.js";
+export type { Reply, ReplyDelta, ReplyOptions, ReplyPart, TurnClaim } from "./api/turn.js";
 export { buildSessionContext, type ContextSource } from "./context/build-context.js";
 export { type ParsedSession, parseSession } from "./context/parse-session.js";
 export type { SessionStoreOptions } from "./runtime/loaded-log.js";

@@ -4,7 +4,6 @@ import { type AssistantMessage, assistantMessage, type Usage } from "../../conte
 import { copyJson, copyJsonObject } from "../../core/json.js";
 import { array, custom, isRecord, joinPath, object, string } from "../../core/shape.js";
 import type { ReplyStream, ReplyStreamOptions } from "../../providers/index.js";
-import type { ReplyDelta } from "../../session/index.js";
 import {
   assertReply,
   blockFields,
@@ -21,6 +20,7 @@ import {
   type StreamEnd,
   usageFields,
 } from "../../providers/internal.js";
+import type { ReplyDelta } from "../../session/index.js";
 import { toModelRef } from "./families.js";
 import { type AiSdkModel, modelArgument, readSignature } from "./model-messages.js";
 

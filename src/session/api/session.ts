@@ -14,6 +14,7 @@ import type {
 import type { SessionInfo } from "../runtime/session-info.js";
 import type { ToolCallState, TurnContext, TurnState } from "../runtime/turn-settings.js";
 import type { EntryNode, SessionTree } from "../tree/session-tree.js";
+import type { EphemeralDraft, SessionEventMap, SessionEventName } from "./events.js";
 import type {
   ClaimOptions,
   FollowReplyOptions,
@@ -23,7 +24,6 @@ import type {
   ReplyPart,
   TurnClaim,
 } from "./turn.js";
-import type { EphemeralDraft, SessionEventMap, SessionEventName } from "./events.js";
 
 /** Options of {@link Session.append}. */
 export interface AppendOptions {
@@ -209,12 +209,6 @@ export interface Session extends IfAsyncDisposable {
    * Opens a reply, which is recorded while it streams, and survives the end of the process. Claims the turn for as
    * long as it is open, unless this handle has.
    * @throws SessileError as {@link Session.claimTurn} and {@link Session.append}
-   * @example
-   * ```ts
-   * const reply = await session.reply({ provider: "anthropic", model });
-   * for await (const delta of reply.record(stream)) send(delta);
-   * await reply.end(await stream.message());
-   * ```
    */
   reply(options: ReplyOptions): Promise<Reply>;
   /**

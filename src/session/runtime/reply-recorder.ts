@@ -14,8 +14,8 @@ import {
   isIndex,
   type ReplyBlock,
   type ReplyMaker,
-  type StoredReply,
   StoredReplies,
+  type StoredReply,
 } from "./reply-log.js";
 import { SideLog, type SideOf } from "./side-log.js";
 

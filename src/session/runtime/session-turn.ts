@@ -73,8 +73,7 @@ export class SessionTurn {
         const prefix = left && message ? { message, blocks: left.blocks } : undefined;
         const id = left?.id ?? uniqueHex8() + uniqueHex8();
         const now = state.settings.now();
-        if (left === undefined)
-          await this.#replyLog.begin(id, state.leafId, now, lease.id, options);
+        if (left === undefined) await this.#replyLog.begin(id, state.leafId, now, lease.id, options);
         else await this.#replyLog.resume(id, lease.id);
         const reply: RecordedReply = new RecordedReply(
           id,

@@ -9,7 +9,7 @@ import { SessileError } from "../../core/errors/index.js";
 import { uuidv7 } from "../../core/ids.js";
 import { isRecord } from "../../core/shape.js";
 import { ownEntry } from "../../log/internal.js";
-import type { ProcessRecord, SessionBackend } from "../api/backend.js";
+import type { ProcessRecord } from "../api/backend.js";
 import type { ClaimOptions, TurnClaim, TurnOwner } from "../api/turn.js";
 import type { SessionState } from "./session-state.js";
 import { SideLog, type SideOf } from "./side-log.js";
@@ -24,7 +24,8 @@ export const turnTaken = ownEntry<{ readonly claimId: string }>("sessile.turn_ta
 /** A claim as its log has it. */
 export interface StoredClaim extends TurnOwner {
   readonly ttlMs: number;
-  readonly process: ProcessRecord;
+  /** How the backend knows its process. */
+  readonly by: ProcessRecord;
   /** Milliseconds since 1970, by the holder's clock. */
   readonly renewedAt: number;
 }
@@ -62,29 +63,25 @@ export class ClaimReader {
 
   /** Whether the holder of a claim may still be at work. */
   isLive(claim: StoredClaim): boolean {
-    const isGone = isGoneProcess(this.#of.backend, claim.process);
+    const isGone = this.#of.backend.processes?.isGone(claim.by);
     // A clock that was put back must not keep a lease for ever.
     return isGone === undefined ? Math.abs(this.#now() - claim.renewedAt) <= claim.ttlMs : !isGone;
   }
-}
-
-function isGoneProcess({ processes }: SessionBackend, process: ProcessRecord): boolean | undefined {
-  return processes?.isGone(process);
 }
 
 function nextClaim(claim: StoredClaim | undefined, value: unknown): StoredClaim | undefined {
   if (!isRecord(value)) return claim;
   const { at } = value;
   if (typeof value.claim === "string" && typeof at === "number") {
-    const process: ProcessRecord = isRecord(value.process) ? value.process : {};
-    const { host, pid } = process;
+    const by: ProcessRecord = isRecord(value.by) ? value.by : {};
+    const { host, pid } = by;
     return {
       claimId: value.claim,
       ...(typeof host === "string" ? { host } : {}),
       ...(typeof pid === "number" ? { pid } : {}),
       since: new Date(at).toISOString(),
       ttlMs: typeof value.ttlMs === "number" ? value.ttlMs : defaultTtlMs,
-      process,
+      by,
       renewedAt: at,
     };
   }
@@ -128,8 +125,8 @@ export async function claimTurn(host: TurnHost, options: ClaimOptions, lost: () 
       }
       const now = state.settings.now();
       const id = uuidv7(now);
-      const process = of.backend.processes?.own() ?? {};
-      if (!(await reader.log.append([{ claim: id, at: now, ttlMs, process }]))) continue;
+      const by = of.backend.processes?.own() ?? {};
+      if (!(await reader.log.append([{ claim: id, at: now, ttlMs, by }]))) continue;
       const lease = new Lease(state, reader, { id, ttlMs, lost });
       // What the last holder appended before it released the turn, or lost it.
       await host.catchUp().catch(async (error: unknown) => {

@@ -2,6 +2,7 @@
 
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { SessileError } from "../../core/errors/index.js";
+import { isSideLogId, sideKinds } from "../../core/ids.js";
 import {
   DurableDirectories,
   errnoCode,
@@ -10,7 +11,6 @@ import {
   removePartition,
   storageError,
 } from "../../core/node/file-system.js";
-import { isSideLogId, sideKinds } from "../../core/ids.js";
 import { hasEnded, ownIdentity } from "../../core/node/process-identity.js";
 import { headerVersion } from "../../log/internal.js";
 import type {
