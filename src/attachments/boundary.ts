@@ -198,11 +198,13 @@ type InlineRoles = "assistant" | "others" | "all";
  * Their ids are valid in this projection only, so no view can name them.
  *
  * @param needsDigest whether digests are computed, which takes half of the time; otherwise they are zeros
+ * @param from the first item that is wanted
  */
 export function inlineAsResources(
   context: Pick<Context, "items" | "views" | "observations">,
   needsDigest: boolean,
   roles: InlineRoles = "all",
+  from = 0,
 ): InlineContext {
   const images = new Map<string, InlineImage>();
   let isInUse: ((id: string) => boolean) | undefined;
@@ -214,7 +216,7 @@ export function inlineAsResources(
   };
   const items = context.items.map((entry, item) => {
     const { message } = entry;
-    if (!mayHaveInline(message, roles)) return entry;
+    if (item < from || !mayHaveInline(message, roles)) return entry;
     let changed = false;
     const blocks: AssistantMessage["content"] = message.content;
     const content = blocks.map((block, index) => {

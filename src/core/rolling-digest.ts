@@ -36,6 +36,16 @@ export class RollingDigest {
     this.#d = d;
   }
 
+  /** A digest of the same text, which continues by itself. */
+  copy(): RollingDigest {
+    const copy = new RollingDigest();
+    copy.#a = this.#a;
+    copy.#b = this.#b;
+    copy.#c = this.#c;
+    copy.#d = this.#d;
+    return copy;
+  }
+
   /** The digest of all that was added so far: the first `length` of 32 hexadecimal digits. */
   text(length = 32): string {
     const lanes = [this.#a, this.#b, this.#c, this.#d];

@@ -174,12 +174,20 @@ export function textBytes(
   const around = texts.length * bytesAround;
   const most = texts.reduce((sum, { length }) => sum + length * mostBytesPerUnit, around);
   if (most <= room) return most;
-  const less = texts.reduce(
-    (sum, text) => sum + text.length * (notPlain.test(text) ? mostBytesPerUnit : mostBytesPerPlainUnit),
-    around,
-  );
+  const less = texts.reduce((sum, text) => sum + boundOf(text), around);
   if (less <= room) return less;
   return texts.reduce((sum, text) => sum + encodeUtf8(JSON.stringify(text)).length - quotes, around);
+}
+
+function boundOf(text: string): number {
+  return text.length * (notPlain.test(text) ? mostBytesPerUnit : mostBytesPerPlainUnit);
+}
+
+/** The bound by lengths and character classes alone. */
+export function plainTextBytes(turns: readonly PendingTurn[]): number {
+  let sum = 0;
+  for (const text of systemTexts([], turns)) sum += boundOf(text) + bytesAround;
+  return sum;
 }
 
 function* systemTexts(system: readonly PendingUserPart[], turns: readonly PendingTurn[]): Iterable<string> {

@@ -61,17 +61,27 @@ export interface Loss {
 }
 
 /** A loss, and the item for its order. */
-interface FoundLoss {
+export interface FoundLoss {
   readonly item: number;
   readonly loss: Loss;
 }
 
 /** Collects losses, and returns them in the order of the context. */
 export class LossList {
-  #found: FoundLoss[] = [];
+  #found: FoundLoss[];
   /** By place, because each of many places may withdraw losses. */
   readonly #byPlace = new Map<string, FoundLoss[]>();
   readonly #withdrawn = new Set<FoundLoss>();
+
+  /** @param found losses that stay */
+  constructor(found: readonly FoundLoss[] = []) {
+    this.#found = [...found];
+  }
+
+  /** The losses of the items before one. */
+  before(end: number): readonly FoundLoss[] {
+    return this.#found.filter((found) => found.item < end && !this.#withdrawn.has(found));
+  }
 
   add(origin: Origin, loss: Omit<Loss, "entryId" | "block">): void {
     const { entryId, item, block } = origin;

@@ -22,6 +22,18 @@ import type { CallIdRule, TargetRules } from "./target.js";
 export interface PairOptions {
   readonly rules: TargetRules;
   readonly losses: LossList;
+  /** The calls before the messages, if these are the end of a request. @default there are none */
+  readonly earlier?: EarlierCalls | undefined;
+}
+
+/** The calls of items before others. */
+export interface EarlierCalls {
+  /** The first of the other items. */
+  readonly to: number;
+  readonly ids: CallIds;
+  /** Stored ids in messages of the request, and in those that are left out. */
+  readonly called: ReadonlySet<string>;
+  readonly leftOut: ReadonlySet<string>;
 }
 
 /**
@@ -34,12 +46,12 @@ export interface PairOptions {
 export function pairTurns(
   items: Context["items"],
   messages: readonly PendingMessage[],
-  { rules, losses }: PairOptions,
+  { rules, losses, earlier }: PairOptions,
 ): PendingTurn[] {
   const results = new Map<number, PendingToolResult>();
   for (const message of messages) if (message.role === "toolResult") results.set(message.item, message);
-  const pairs = pairsByItem(items);
-  const ids = new CallIds(rules.callId);
+  const pairs = pairsByItem(items, earlier?.to ?? 0);
+  const ids = new CallIds(rules.callId, earlier?.ids);
   const turns: PendingTurn[] = [];
   for (const message of messages) {
     if (message.role === "user") addAll(userTurn(turns).parts, message.parts);
@@ -52,10 +64,8 @@ export function pairTurns(
         return call;
       });
       // The summary that a provider made comes first in its requests.
-      const turn = assistantTurn(
-        turns,
-        ownSummaries(message).length > 0 ? { ...rules, userFirst: false } : rules,
-      );
+      const isAfter = earlier !== undefined || ownSummaries(message).length > 0;
+      const turn = assistantTurn(turns, isAfter ? { ...rules, userFirst: false } : rules);
       addAll(turn.parts, parts);
       if (message.providerFields !== undefined) turn.providerFields = message.providerFields;
       if (calls.length === 0) continue;
@@ -64,7 +74,7 @@ export function pairTurns(
       for (const call of calls) answered.push(answer(call, answers(call.storedId), results, losses));
     }
   }
-  dropOrphans(items, new Set(messages.map(({ item }) => item)), results, losses);
+  dropOrphans(items, new Set(messages.map(({ item }) => item)), results, { losses, earlier });
   return turns;
 }
 
@@ -74,10 +84,16 @@ function addAll<T>(list: T[], added: readonly T[]): void {
 }
 
 /** The pairs by the item of the call. */
-function pairsByItem(items: Context["items"]): ReadonlyMap<number, readonly ToolPair[]> {
-  const { pairs } = toolPairs(items.map(({ message }) => message));
+function pairsByItem(items: Context["items"], from: number): ReadonlyMap<number, readonly ToolPair[]> {
+  const { pairs } = toolPairs(items.slice(from).map(({ message }) => message));
   const byItem = new Map<number, ToolPair[]>();
-  for (const pair of pairs) {
+  for (const found of pairs) {
+    const { callAt, resultAt } = found;
+    const pair = {
+      ...found,
+      callAt: callAt + from,
+      ...(resultAt === undefined ? {} : { resultAt: resultAt + from }),
+    };
     const same = byItem.get(pair.callAt);
     if (same === undefined) byItem.set(pair.callAt, [pair]);
     else same.push(pair);
@@ -95,7 +111,11 @@ function answersInOrder(pairs: readonly ToolPair[]): (id: string) => number | un
   };
 }
 
-function withId(call: CallPart, ids: CallIds, { rules, losses }: PairOptions): CallPart {
+function withId(
+  call: CallPart,
+  ids: CallIds,
+  { rules, losses }: Pick<PairOptions, "rules" | "losses">,
+): CallPart {
   const id = ids.idFor(call.storedId);
   const sent = call.own || rules.callId?.ownOnly !== true;
   if (sent && id !== call.storedId && !ids.isWithin(call.storedId, id)) {
@@ -129,17 +149,18 @@ function dropOrphans(
   items: Context["items"],
   sent: ReadonlySet<number>,
   results: ReadonlyMap<number, PendingToolResult>,
-  losses: LossList,
+  { losses, earlier }: Pick<PairOptions, "losses"> & { readonly earlier: EarlierCalls | undefined },
 ): void {
   if (results.size === 0) return;
-  const called = new Set<string>();
-  const leftOut = new Set<string>();
-  items.forEach(({ entryId, message }, item) => {
+  const called = new Set(earlier?.called);
+  const leftOut = new Set(earlier?.leftOut);
+  for (let item = earlier?.to ?? 0; item < items.length; item++) {
+    const { entryId, message } = items[item] as Context["items"][number];
     if (message.role === "assistant") {
       const calls = sent.has(item) ? called : leftOut;
       for (const block of message.content) if (block.type === "toolCall") calls.add(block.id);
     }
-    if (!results.has(item)) return;
+    if (!results.has(item)) continue;
     const { toolCallId } = message as ToolResultMessage;
     const known = called.has(toolCallId);
     const reason = known
@@ -149,7 +170,7 @@ function dropOrphans(
       { entryId, item },
       { code: known ? "duplicateResult" : "orphanResult", by: "history", reason },
     );
-  });
+  }
 }
 
 function userTurn(turns: PendingTurn[]): PendingTurn & { readonly role: "user" } {
@@ -200,9 +221,14 @@ export class CallIds {
   readonly #used = new Set<string>();
   /** The next number for a base. */
   readonly #next = new Map<string, number>();
+  readonly #earlier: CallIds | undefined;
 
-  /** @throws RangeError for a rule that cannot give distinct ids */
-  constructor({ character, maxLength, minLength = 1, of }: CallIdRule = defaultRule) {
+  /**
+   * @param earlier ids of the calls before these, which stay as they are
+   * @throws RangeError for a rule that cannot give distinct ids
+   */
+  constructor({ character, maxLength, minLength = 1, of }: CallIdRule = defaultRule, earlier?: CallIds) {
+    this.#earlier = earlier;
     // A global or sticky pattern keeps state between tests.
     const flags = character.flags.replace(/[gy]/g, "");
     this.#of = of;
@@ -226,11 +252,21 @@ export class CallIds {
   idFor(storedId: string): string {
     const base = this.#fitting(this.#own(storedId));
     let id = base;
-    let n = this.#next.get(base) ?? 2;
-    for (; this.#used.has(id); n++) id = this.#ending(base, this.#written(n));
+    let n = this.nextNumber(base) ?? 2;
+    for (; this.isUsed(id); n++) id = this.#ending(base, this.#written(n));
     this.#next.set(base, n);
     this.#used.add(id);
     return id;
+  }
+
+  /** Whether a call of the request has this id. */
+  isUsed(id: string): boolean {
+    return this.#used.has(id) || this.#earlier?.isUsed(id) === true;
+  }
+
+  /** The number for the next call with this base; undefined for the first one. */
+  nextNumber(base: string): number | undefined {
+    return this.#next.get(base) ?? this.#earlier?.nextNumber(base);
   }
 
   /** All reasons why the assigned id differs from the stored one. */

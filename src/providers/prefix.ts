@@ -27,7 +27,7 @@ import type {
   Turn,
 } from "./request.js";
 import { mediaIn } from "./select-messages.js";
-import { isOwn, type Target } from "./target.js";
+import { type HeldReply, isOwn, type Target } from "./target.js";
 import { requestUsage } from "./usage.js";
 
 /** How a request continues those that its model answered. JSON-safe. */
@@ -69,6 +69,23 @@ export interface PrefixInput {
   /** As declared to the provider; {@link toolsAsRecorded} if they are not known, and taken for unchanged. */
   readonly tools: unknown;
   readonly states: readonly AttachmentState[];
+  /** What was compared before of the turns at the beginning. */
+  readonly earlier?: ComparedTurns | undefined;
+  /** The turn from which a later request may be compared, and the item of its first part. */
+  readonly until?: { readonly turn: number; readonly item: number } | undefined;
+}
+
+/** What was found of the turns at the beginning of a request, and the digests of them. */
+export interface ComparedTurns {
+  /** How many. */
+  readonly turns: number;
+  readonly digest: RollingDigest;
+  readonly reasoning: RollingDigest;
+  readonly newest: Reply | undefined;
+  readonly since: Reply | undefined;
+  readonly change: Change | undefined;
+  readonly lost: readonly string[];
+  readonly reasoningTokens: number;
 }
 
 /** Tools of a request that is compared by a program that does not send it. */
@@ -79,6 +96,8 @@ export interface ComparedPrefix {
   /** Without the reasoning that does not count, if the target binds reasoning. */
   readonly request: NeutralRequest;
   readonly prefix: RequestPrefix;
+  /** The turns before `until`. */
+  readonly compared: ComparedTurns | undefined;
 }
 
 /** A reply of the target's model in the request. */
@@ -109,17 +128,30 @@ interface Change {
  * is bound to another prefix, and reports it as lost.
  */
 export function comparePrefix(input: PrefixInput, losses: LossList): ComparedPrefix {
-  const { request, target, context } = input;
+  const { request, target, context, earlier, until } = input;
   const base = digestRequest(input);
   const binds = target.rules?.bindsReasoning === true;
   const replies = ownReplies(input, base.before);
-  const kept = new RollingDigest();
-  const lost: string[] = [];
+  const kept = earlier?.reasoning.copy() ?? new RollingDigest();
+  const lost = [...(earlier?.lost ?? [])];
   const dropped = new Set<Part>();
-  let since: Reply | undefined;
-  let change: Change | undefined;
-  for (const reply of replies) {
+  let since = earlier?.since;
+  let change = earlier?.change;
+  let compared: ComparedTurns | undefined;
+  const first = until === undefined ? -1 : replies.findIndex(({ item }) => item >= until.item);
+  const lostTokens = () =>
+    [...dropped].reduce(
+      (sum, part) => sum + reasoningTokens(part as AssistantPart),
+      earlier?.reasoningTokens ?? 0,
+    );
+  const compareUntil = (newest: Reply | undefined) => {
+    if (until === undefined || base.until === undefined) return;
+    const found = { newest, since, change, lost: [...lost], reasoningTokens: lostTokens() };
+    compared = { turns: until.turn, digest: base.until, reasoning: kept.copy(), ...found };
+  };
+  for (const [at, reply] of replies.entries()) {
     const { message, before, reasoning, item, hasStandIn } = reply;
+    if (at === first) compareUntil(replies[at - 1] ?? earlier?.newest);
     const isSame = before !== undefined && repeats(message, before + kept.text(chainDigits), input.tools);
     if (isSame) {
       since = reply;
@@ -137,7 +169,8 @@ export function comparePrefix(input: PrefixInput, losses: LossList): ComparedPre
       losses.add(part.origin, { code: part.type, by: lossBy[by], reason: changeWords[by] });
     }
   }
-  const newest = replies.at(-1);
+  const newest = replies.at(-1) ?? earlier?.newest;
+  if (first < 0) compareUntil(newest);
   if (newest === undefined) change = otherModel(context);
   const known = change === undefined || change.by === "unknown" ? undefined : { ...change, by: change.by };
   const unchanged = newest === undefined ? "new" : "unchanged";
@@ -148,10 +181,11 @@ export function comparePrefix(input: PrefixInput, losses: LossList): ComparedPre
       ...(since === undefined ? {} : { since: entryIdOf(context, since.item) }),
       ...(known === undefined ? {} : { change: { by: known.by, entryId: entryIdOf(context, known.item) } }),
       lost,
-      reasoningTokens: [...dropped].reduce((sum, part) => sum + reasoningTokens(part as AssistantPart), 0),
+      reasoningTokens: lostTokens(),
       cacheTokens: known === undefined ? 0 : tokensAfter(input, known, newest?.item ?? context.items.length),
       digest: base.end + kept.text(chainDigits),
     },
+    compared,
   };
 }
 
@@ -187,12 +221,13 @@ function entryIdOf({ items }: PrefixInput["context"], item: number): string {
 
 /** The replies of the target's model that the request has, in its order. */
 function ownReplies(
-  { request, target, context }: PrefixInput,
+  { request, target, context, earlier }: PrefixInput,
   before: ReadonlyMap<number, string>,
 ): readonly Reply[] {
   const replies = new Map<number, { readonly reasoning: PlacedReasoning[]; hasStandIn: boolean }>();
-  request.turns.forEach(({ role, parts }, turn) => {
-    if (role !== "assistant") return;
+  for (let turn = earlier?.turns ?? 0; turn < request.turns.length; turn++) {
+    const { role, parts } = request.turns[turn] as Turn;
+    if (role !== "assistant") continue;
     let others = 0;
     for (const part of parts) {
       const { item } = part.origin;
@@ -203,7 +238,7 @@ function ownReplies(
       else others++;
       if (part.type === "text" && part.replaces === "opaque") reply.hasStandIn = true;
     }
-  });
+  }
   return [...replies].flatMap(([item, said]): readonly Reply[] => {
     const message = context.items[item]?.message;
     if (message?.role !== "assistant" || !isOwn(message, target.model)) return [];
@@ -236,15 +271,17 @@ function reasoningText(part: ReasoningPart | OpaquePart): string {
 function firstChange(
   { context: { items, usageSince = 0 }, states, tools }: PrefixInput,
   { head }: RequestDigest,
-  { item: end, message, before }: Reply,
+  { item: end, message, before: digest }: Reply,
   since: Reply | undefined,
 ): Change {
   const prefix = recordedPrefix(message);
-  if (prefix === "" || before === undefined) return { by: "unknown", item: end };
-  const summary = items.findLastIndex(({ message }) => message.role === "compactionSummary");
-  if (summary >= 0 && summary < end && (items[summary]?.message.timestamp ?? 0) > message.timestamp)
+  if (prefix === "" || digest === undefined) return { by: "unknown", item: end };
+  const before = (role: string) =>
+    items.findLastIndex(({ message }, item) => item < end && message.role === role);
+  const summary = before("compactionSummary");
+  if (summary >= 0 && (items[summary]?.message.timestamp ?? 0) > message.timestamp)
     return { by: "compaction", item: summary };
-  const system = items.findLastIndex(({ message }) => message.role === "system");
+  const system = before("system");
   if (tools !== toolsAsRecorded && prefix.slice(0, toolDigits) !== head.slice(0, toolDigits))
     return { by: "tools", item: Math.max(0, system) };
   if (prefix.slice(toolDigits, head.length) !== head.slice(toolDigits))
@@ -331,14 +368,16 @@ interface RequestDigest {
   /** Before the first part of each item. */
   readonly before: ReadonlyMap<number, string>;
   readonly end: string;
+  /** Before the turn `until`. */
+  readonly until: RollingDigest | undefined;
 }
 
 /**
  * Digests what a target renders, without reasoning and cache markers, which are no part of a prefix. What is
  * rendered counts, and not the neutral turns: a target may leave out a block for what follows it.
  */
-function digestRequest({ request, target, tools }: PrefixInput): RequestDigest {
-  const bare = withReasoning(request, () => false);
+function digestRequest({ request, target, tools, earlier, until }: PrefixInput): RequestDigest {
+  const bare = withReasoning(turnsAfter(request, earlier?.turns ?? 0), () => false);
   const names = new Map<Uint8Array, string>();
   const marks = new Map<object, Part>();
   const mediaName = ({ bytes, resource }: Pick<MediaPart, "bytes" | "resource">) => {
@@ -349,14 +388,18 @@ function digestRequest({ request, target, tools }: PrefixInput): RequestDigest {
   };
   const media = bare.turns.flatMap(mediaIn);
   const value = withBase64Placeholders(media, mediaName, () =>
-    target.render(bare, {
-      trace: (block, part) => {
-        marks.set(block, part);
-        return block;
+    target.render(
+      bare,
+      {
+        trace: (block, part) => {
+          marks.set(block, part);
+          return block;
+        },
+        endsCache: () => false,
+        reportLoss: () => undefined,
       },
-      endsCache: () => false,
-      reportLoss: () => undefined,
-    }),
+      earlier === undefined ? undefined : afterFirstTurn,
+    ),
   );
   const replacer =
     media.length === 0
@@ -367,14 +410,16 @@ function digestRequest({ request, target, tools }: PrefixInput): RequestDigest {
   const declared = declaredText(print, tools);
   const system = print(request.system.map((part) => part.text));
   const head = textDigest(declared, toolDigits) + textDigest(system, systemDigits);
-  const rolling = new RollingDigest();
+  const rolling = earlier?.digest.copy() ?? new RollingDigest();
   const before = new Map<number, string>();
+  let first: RequestDigest["until"];
   const here = () => head + rolling.text(rollingDigits);
   const add = (item: number | undefined, piece: string) => {
     if (item !== undefined && item >= 0 && !before.has(item)) before.set(item, here());
+    if (item !== undefined && item === until?.item) first ??= rolling.copy();
     rolling.add(piece);
   };
-  rolling.add(target.name);
+  if (earlier === undefined) rolling.add(target.name);
   if (marks.size === 0) {
     // A target that does not trace its parts, such as messages that another library renders.
     rolling.add(system);
@@ -384,11 +429,20 @@ function digestRequest({ request, target, tools }: PrefixInput): RequestDigest {
     }
   } else {
     const { turns, head: others } = valueTurns(value);
-    rolling.add(print(others));
+    if (earlier === undefined) rolling.add(print(others));
     for (const piece of pieces(turns)) add(markedItem(piece, marks), print(piece));
   }
-  return { head, before, end: here() };
+  return { head, before, end: here(), until: first };
 }
+
+/** The end of a request behind a turn in place of those before it, of which a target writes nothing with {@link afterFirstTurn}. */
+export function turnsAfter(request: NeutralRequest, turns: number): NeutralRequest {
+  if (turns === 0) return request;
+  return { ...request, turns: [{ role: "user", results: [], parts: [] }, ...request.turns.slice(turns)] };
+}
+
+/** For a request of {@link turnsAfter}. */
+export const afterFirstTurn: HeldReply = { turn: 0, id: "" };
 
 /** The members of a value that have its turns, by their names in the protocols. */
 const turnMembers = ["messages", "input", "contents"];

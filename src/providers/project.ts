@@ -7,17 +7,33 @@ import { noteRequest, toolsAfter } from "../content/internal.js";
 import type { LimitViolation } from "../content/limits/index.js";
 import { describe, oneOfOption, stringArgument } from "../core/arguments.js";
 import { SessileError } from "../core/errors/index.js";
-import { type AttachmentReport, workReport } from "./attachment-state.js";
+import { type AttachmentReport, type AttachmentState, workReport } from "./attachment-state.js";
 import { needsDigests, resolveAttachments } from "./attachments.js";
 import { breakpointParts } from "./cache-breakpoints.js";
+import {
+  dependsOnOthers,
+  type EarlierRequest,
+  earlierRequest,
+  forgetRequest,
+  keepRequest,
+  lastStart,
+  requestKey,
+} from "./earlier-request.js";
 import { enforceLimits, limitWords } from "./enforce-limits.js";
 import { explainRejection } from "./explain.js";
-import { finalizeRequest, isEmptyRequest, textBytes } from "./finalize-request.js";
+import { finalizeRequest, isEmptyRequest, plainTextBytes, textBytes } from "./finalize-request.js";
 import { type Loss, LossList } from "./losses.js";
 import { Base64Placeholders, entryOutline, type Outline, withBase64Placeholders } from "./media-part.js";
 import { pairTurns } from "./pair-tool-calls.js";
 import { withoutPastReasoning } from "./past-reasoning.js";
-import { comparePrefix, hasOwnContent, type RequestPrefix, toolsAsRecorded } from "./prefix.js";
+import {
+  afterFirstTurn,
+  comparePrefix,
+  hasOwnContent,
+  type RequestPrefix,
+  toolsAsRecorded,
+  turnsAfter,
+} from "./prefix.js";
 import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
 import type {
   NeutralRequest,
@@ -58,58 +74,139 @@ export async function project<V>(
   checkArguments(context, target);
   const onLoss = oneOfOption("onLoss", options.onLoss, ["report", "throw"]);
   options.signal?.throwIfAborted();
-  const { model, rules = {} } = target;
-  const losses = new LossList();
   const { items, refused } = await permittedItems(context.items, target, options);
+  const tools = options.tools ?? toolsIn(context.items);
+  const key = requestKey(context, target, options, tools);
+  const given: Given<V> = { context, items, refused, target, options, onLoss, tools, key };
+  const before = key === undefined ? undefined : earlierRequest(items, key, options);
+  const continued = before && (await projectAfter(given, before));
+  return continued ?? ((await projectAfter(given, undefined)) as Projection<V>);
+}
+
+/** What a projection is made of. */
+interface Given<V> {
+  readonly context: Pick<Context, "items" | "views" | "observations"> & Partial<Pick<Context, "usageSince">>;
+  readonly items: Context["items"];
+  readonly refused: PermittedItems["refused"];
+  readonly target: Target<V>;
+  readonly options: ProjectOptions;
+  readonly onLoss: "report" | "throw";
+  readonly tools: unknown;
+  /** Absent if nothing can be kept for the next projection. */
+  readonly key: string | undefined;
+}
+
+/** Makes a request behind an earlier one, or all of it; undefined if the earlier one changed. */
+async function projectAfter<V>(
+  { context, items, refused, target, options, onLoss, tools, key }: Given<V>,
+  before: EarlierRequest | undefined,
+): Promise<Projection<V> | undefined> {
+  const { model, rules = {} } = target;
+  const losses = new LossList(before?.losses);
   const isLatest = rules.history === "latest";
-  const given = { ...context, items };
+  const whole = { ...context, items };
+  const from = before?.to ?? 0;
   // A target that keeps its own history gets no message of a model.
   const inlined: InlineContext = isLatest
-    ? { context: given, images: new Map() }
-    : inlineAsResources(given, needsDigests(options), "assistant");
-  const selected = selectMessages(inlined.context.items, { model, rules, losses });
+    ? { context: whole, images: new Map() }
+    : inlineAsResources(whole, needsDigests(options), "assistant", from);
+  const selected = selectMessages(inlined.context.items, { model, rules, losses, from });
   const { system, messages } = isLatest ? latestOnly(items, selected, losses) : selected;
-  const turns = pairTurns(items, messages, { rules, losses });
+  const turns = pairTurns(items, messages, { rules, losses, earlier: before?.calls });
+  const systemText = JSON.stringify(system);
+  const isAlone =
+    key !== undefined &&
+    !system.some(({ type }) => type === "attachment") &&
+    !dependsOnOthers(items, turns, { from, names: before?.names });
+  if (before !== undefined && (!isAlone || systemText !== before.system || turns[0]?.role !== "assistant"))
+    return undefined;
   const attaching = { ...options, now: options.now ?? Date.now, target, losses };
-  const { states, unplacedViews } = await resolveAttachments(
+  const { states: added, unplacedViews } = await resolveAttachments(
     inlined,
     attachmentsIn(system, turns),
     attaching,
   );
+  const states = [...(before?.states ?? []), ...added];
   noteUnplaced(context, unplacedViews, losses, isLatest);
-  const bytes = (room: number) => textBytes(system, turns, room);
-  const broken = await enforceLimits(states, bytes, attaching);
+  const bytes = new TextBytes(system, turns, before);
+  const fixed = before?.states.map(({ draft }) => draft.media) ?? [];
+  const broken = await enforceLimits(states, (room) => bytes.within(room), attaching);
+  const isChanged =
+    fixed.some((media, at) => states[at]?.draft.media !== media) || isShownTwice(before, added);
+  if (before !== undefined && (isChanged || bytes.isExceeded)) {
+    forgetRequest(before);
+    return undefined;
+  }
   options.signal?.throwIfAborted();
-  const whole = finalizeRequest({ system, turns, states }, target, losses);
-  const sent = rules.takesReasoning === "current" ? withoutPastReasoning(whole, losses) : whole;
-  const tools = options.tools ?? toolsIn(context.items);
-  const compared = lazy(() => comparePrefix({ request: sent, target, context, states, tools }, losses));
+  const made = finalizeRequest({ system, turns, states: added }, target, losses);
+  const all = before === undefined ? made : { ...made, turns: [...before.turns, ...made.turns] };
+  const sent = rules.takesReasoning === "current" ? withoutPastReasoning(all, losses) : all;
+  const until = isAlone ? lastStart(sent.turns, states, options, target) : undefined;
+  const earlier = before?.compared;
+  const compared = lazy(() =>
+    comparePrefix({ request: sent, target, context, states, tools, earlier, until }, losses),
+  );
   const request = rules.bindsReasoning === true ? compared().request : sent;
-  const prefix = () => (isLatest ? keptByTarget : compared().prefix);
+  const prefix = () => (isLatest ? keptByTarget : keeping().prefix);
   if (!isLatest) {
     noteRequest(context, { ...answersOf(model), digest: () => prefix().digest });
   }
   const cached = cachedParts(request, target, options);
-  const render = (reportLoss: RenderTools["reportLoss"], since?: HeldReply) =>
-    target.render(
-      request,
-      { trace: (block) => block, endsCache: (part) => cached.has(part), reportLoss },
-      since,
-    );
-  const drawn = lazyValue(request, target.embedsBase64 === true, render, (part, loss) => {
+  const skipped = before?.turns.length ?? 0;
+  /** A rendering of the whole, or of what follows a turn. */
+  const render = (reportLoss: RenderTools["reportLoss"], since?: HeldReply) => {
+    const tools: RenderTools = { trace: (block) => block, endsCache: (part) => cached.has(part), reportLoss };
+    if (since === undefined || skipped === 0) return target.render(request, tools, since);
+    return target.render(turnsAfter(request, skipped), tools, { ...since, turn: since.turn - skipped + 1 });
+  };
+  const embeds = target.embedsBase64 === true;
+  const addLoss: RenderTools["reportLoss"] = (part, loss) => {
     // Text that the projection added is not a loss.
     if (part.origin.item >= 0) losses.add(part.origin, loss);
-  });
+  };
+  const rest = turnsFrom(request, skipped);
+  const isKept = { ...afterFirstTurn, turn: skipped - 1 };
+  const drawn =
+    before === undefined
+      ? lazyValue(request, embeds, render, addLoss)
+      : lazily(() => lazyValue(request, embeds, render, () => undefined));
+  if (before !== undefined) lazyValue(rest, embeds, (report) => render(report, isKept), addLoss);
   const found = losses.inOrder();
+  const keeping = lazy(() => {
+    const whole = compared();
+    if (whole.compared !== undefined && key !== undefined && until !== undefined) {
+      const to = until.item;
+      const kept = states.filter(({ decided }) => decided.item < to);
+      const textBytes = bytes.upTo(whole.compared.turns - skipped);
+      const { blobs } = options;
+      keepRequest(
+        {
+          ...{
+            items,
+            to,
+            key,
+            blobs,
+            system: systemText,
+            states: kept,
+            losses: losses.before(to),
+            textBytes,
+          },
+          ...{ compared: whole.compared, request, callId: rules.callId },
+        },
+        before,
+      );
+    }
+    return whole;
+  });
+  if (rules.bindsReasoning === true) keeping();
   const held = isLatest
     ? undefined
     : heldReply({ request, target, context, prefix, losses: found, now: attaching.now() });
-  const news = { ...request, turns: request.turns.slice((held?.turn ?? 0) + 1) };
   const shown =
     held &&
     lazyValue(
-      news,
-      target.embedsBase64 === true,
+      turnsFrom(request, held.turn + 1),
+      embeds,
       (report) => render(report, held),
       () => undefined,
     );
@@ -148,6 +245,48 @@ export async function project<V>(
     },
   };
   return Object.defineProperty(projection, entryOutline, { value: sentValue.outline });
+}
+
+/** An upper bound of the bytes of the texts of a request, behind an earlier one or in whole. */
+class TextBytes {
+  /** Whether the bound is not enough, and the texts of the earlier request have to be counted. */
+  isExceeded = false;
+  readonly #system: readonly PendingUserPart[];
+  readonly #turns: readonly PendingTurn[];
+  readonly #before: number | undefined;
+
+  constructor(
+    system: readonly PendingUserPart[],
+    turns: readonly PendingTurn[],
+    before: Pick<EarlierRequest, "textBytes"> | undefined,
+  ) {
+    this.#system = system;
+    this.#turns = turns;
+    this.#before = before?.textBytes;
+  }
+
+  within(room: number): number {
+    if (this.#before === undefined) return textBytes(this.#system, this.#turns, room);
+    const most = textBytes(this.#system, this.#turns, Number.POSITIVE_INFINITY) + this.#before;
+    this.isExceeded ||= most > room;
+    return most;
+  }
+
+  /** A bound for the earlier request and some of the turns. */
+  upTo(turns: number): number {
+    return plainTextBytes(this.#turns.slice(0, turns)) + (this.#before ?? 0);
+  }
+}
+
+/** Whether an attachment has its bytes in an earlier request already. */
+function isShownTwice(before: EarlierRequest | undefined, added: readonly AttachmentState[]): boolean {
+  if (before === undefined || added.length === 0) return false;
+  const ids = new Set(before.states.map(({ decided }) => decided.resource.resourceId));
+  return added.some(({ decided }) => ids.has(decided.resource.resourceId));
+}
+
+function turnsFrom(request: NeutralRequest, turn: number): NeutralRequest {
+  return { ...request, turns: request.turns.slice(turn) };
 }
 
 /**
@@ -213,6 +352,12 @@ function lazy<T>(make: () => T): () => T {
   };
 }
 
+/** A value and its outline, made on the first use. */
+function lazily<V>(make: () => LazyValue<V>): LazyValue<V> {
+  const made = lazy(make);
+  return { value: () => made().value(), outline: () => made().outline() };
+}
+
 /** The tools that the context's system messages declare. */
 function toolsIn(items: Context["items"]): readonly unknown[] {
   return items.reduce<readonly unknown[]>(
@@ -264,6 +409,11 @@ function isSummary({ message: { role } }: ContextItem): boolean {
   return role === "compactionSummary" || role === "branchSummary";
 }
 
+interface LazyValue<V> {
+  readonly value: () => V;
+  readonly outline: () => Outline | undefined;
+}
+
 /**
  * Renders a request and collects its losses. If the value embeds base64, renders with placeholders first, and
  * with the base64 only when `value` is read, so that a body never needs the large strings.
@@ -273,7 +423,7 @@ function lazyValue<V>(
   embedsBase64: boolean,
   render: (reportLoss: RenderTools["reportLoss"]) => V,
   reportLoss: RenderTools["reportLoss"],
-): { readonly value: () => V; readonly outline: () => Outline | undefined } {
+): LazyValue<V> {
   const media = embedsBase64 ? request.turns.flatMap(mediaIn) : [];
   if (media.length === 0) {
     const value = render(reportLoss);

@@ -11,7 +11,7 @@ import { isProviderSummary } from "../content/internal.js";
 import { unreachable } from "../core/arguments.js";
 import { assistantParts, replyFields, type SelectOptions } from "./assistant-turn.js";
 import { BlockReader } from "./block-reader.js";
-import type { LossList } from "./losses.js";
+import { LossList } from "./losses.js";
 import {
   bashText,
   branchSummaryText,
@@ -32,31 +32,40 @@ export interface Selection {
  * Converts each item of a context to a message of a request. Summaries, commands and custom messages become
  * user text. Cleans text, and keeps the parts of an assistant message that the target's model accepts back.
  * Attachments become pending parts. A turn that the target's model declined is left out.
+ *
+ * @param options `from`: the first item whose message is wanted; the system text is that of all
  */
-export function selectMessages(items: Context["items"], options: SelectOptions): Selection {
+export function selectMessages(
+  items: Context["items"],
+  options: SelectOptions & { readonly from?: number },
+): Selection {
+  const { from = 0 } = options;
   const reader = new BlockReader(options);
   const messages: PendingMessage[] = [];
-  const refused = refusedItems(items, options.model);
+  const refused = refusedItems(items, options.model, from);
   const { rules } = options;
   // Instructions that came later stay at their place, if a change before reasoning would make it invalid.
   const start =
     rules.bindsReasoning === true ? items.findIndex(({ message }) => message.role !== "system") : -1;
   const isLater = (item: number) => start >= 0 && item > start;
-  items.forEach(({ entryId, message }, item) => {
+  for (let item = from; item < items.length; item++) {
+    const { entryId, message } = items[item] as Context["items"][number];
     if (message.role === "system" && isLater(item)) {
       const parts = laterInstructions(message, { entryId, item }, reader);
       if (parts.length > 0) messages.push({ role: "user", item, parts });
-      return;
+      continue;
     }
     const reason = refused.get(item);
     if (reason !== undefined) {
       options.losses.add({ entryId, item }, { code: "refused", by: "policy", reason });
-      return;
+      continue;
     }
     const draft = messageDraft(message, { entryId, item }, reader, options);
     if (draft !== undefined) messages.push(draft);
-  });
-  const system = systemParts(start < 0 ? items : items.slice(0, start), reader);
+  }
+  // Their losses are those of the items before.
+  const systemReader = from === 0 ? reader : new BlockReader({ ...options, losses: new LossList() });
+  const system = systemParts(start < 0 ? items : items.slice(0, start), systemReader);
   return { system, messages: fromOwnSummary(items, messages, options.losses) };
 }
 
@@ -109,11 +118,12 @@ function isFilled(value: unknown): boolean {
  * @see https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals and
  *   https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback (stored copies, 2026-11-28)
  */
-function refusedItems(items: Context["items"], model: ModelRef): ReadonlyMap<number, string> {
+function refusedItems(items: Context["items"], model: ModelRef, from: number): ReadonlyMap<number, string> {
   const found = new Map<number, string>();
   let start: number | undefined;
   let isRefused = false;
-  items.forEach(({ message }, item) => {
+  for (let item = from; item < items.length; item++) {
+    const { message } = items[item] as Context["items"][number];
     if (message.role === "user") {
       start = item;
       isRefused = false;
@@ -126,7 +136,7 @@ function refusedItems(items: Context["items"], model: ModelRef): ReadonlyMap<num
       }
     }
     if (isRefused && isOfTurn(items[item])) found.set(item, ofRefusedTurn);
-  });
+  }
   return found;
 }
 

@@ -51,14 +51,20 @@ export interface Target<V> {
    */
   readonly heldMs?: number;
   /**
+   * All that `render` depends on, as text. If targets with the same text write each turn of user and model by itself,
+   * and take `since` for any turn, a projection renders only what a session added since the last one. A turn of the
+   * user belongs to the one of the model before it. @default everything is rendered
+   */
+  readonly renderKey?: string;
+  /**
    * Writes the request. Pure: the same turns give the same value, in fresh arrays and objects that a caller
    * may change.
-   * @param since for a target with `heldMs`: only what follows this reply is written, with a reference to it
+   * @param since for a target with `heldMs` or `renderKey`: only what follows this turn is written, with a reference
    */
   render(request: NeutralRequest, tools: RenderTools, since?: HeldReply): V;
 }
 
-/** A reply that its provider holds, with all that it answered. */
+/** A reply that its provider holds, with all that it answered, or any turn. */
 export interface HeldReply {
   /** The index of its turn. */
   readonly turn: number;

@@ -98,6 +98,7 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
     estimate: { image: facts.image ?? "anthropicLarge" },
     maxCacheMarkers: 4,
     ...(options.continue === true ? { heldMs: threadMs } : {}),
+    ...(options.profile === undefined ? { renderKey: JSON.stringify(options) } : {}),
     render: (request, tools, since) => renderAnthropic(request, renderOptions, tools, since),
   };
 }

@@ -93,6 +93,7 @@ export function geminiInteractions(options: GeminiInteractionsOptions): Target<G
     embedsBase64: true,
     estimate: { image: modelFacts(model).image ?? "gemini3", pdf: "gemini" },
     ...(options.continue === true ? { heldMs: storedMs } : {}),
+    ...(options.profile === undefined ? { renderKey: JSON.stringify(options) } : {}),
     render({ system, turns }, tools, since) {
       const stray = strayParts(turns, tools);
       const input = turns.flatMap((turn, at) => {

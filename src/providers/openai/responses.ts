@@ -63,6 +63,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiR
       bindsReasoning: modelFacts(options.model).bindsReasoning === true,
     },
     ...(options.continue === true ? { heldMs: storedMs } : {}),
+    ...(options.profile === undefined ? { renderKey: JSON.stringify(options) } : {}),
     render: (request, tools, since) => {
       const { continue: continues = false, stored = continues } = options;
       return new ResponsesWriter({ ...options, stored }, tools, request.turns).value(request, since);

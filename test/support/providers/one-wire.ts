@@ -2,6 +2,7 @@ import fc from "fast-check";
 import {
   type AssistantMessage,
   type BlobStore,
+  type Context,
   cacheConversation,
   type Message,
   memoryBlobStore,
@@ -124,6 +125,9 @@ export interface WireCount {
   own: number;
 }
 
+/** Sees what is projected, before it is. */
+export type Watch = (context: Context, target: Target<object>, options: ProjectOptions) => Promise<void>;
+
 const policies = [replayAlways, replayCurrentTurn, replayNever, replayWithin({ images: 2 })];
 const strategies = (): readonly CompactionStrategy[] => [
   rollingSummary({ reserveTokens: 10, keepRecentTokens: 40 }),
@@ -148,14 +152,17 @@ export class Wire {
   #tools = 1;
   #serial = 0;
 
-  private constructor(session: Session) {
+  readonly #watch: Watch | undefined;
+
+  private constructor(session: Session, watch: Watch | undefined) {
     this.#session = session;
+    this.#watch = watch;
   }
 
   /** Runs steps on a new session. `isPaired`: calls have their results before the next request. */
-  static async run(steps: readonly WireStep[], isPaired: boolean): Promise<WireCount> {
+  static async run(steps: readonly WireStep[], isPaired: boolean, watch?: Watch): Promise<WireCount> {
     const store = memorySessionStore();
-    const wire = new Wire(await store.create({ cwd: "/work" }));
+    const wire = new Wire(await store.create({ cwd: "/work" }), watch);
     wire.#session = await wire.#store.create({ cwd: "/work" });
     await wire.#session.appendMessage({ role: "system", content: "Be brief.", timestamp: 1 });
     await wire.#session.appendMessage(userMessage("Begin."));
@@ -309,7 +316,9 @@ export class Wire {
     }
     // Markers of the cache move, and are no part of the prefix.
     const cache = this.count.requests % 3 === 0 ? {} : { cache: cacheConversation };
-    return project(context, target, { blobs: this.#blobs, tools, ...cache, ...this.#options });
+    const options = { blobs: this.#blobs, tools, ...cache, ...this.#options };
+    await this.#watch?.(context, target as Target<object>, options);
+    return project(context, target, options);
   }
 
   #declared(): readonly string[] {
