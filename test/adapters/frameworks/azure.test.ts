@@ -245,6 +245,30 @@ test("a copy from the trash does not replace a blob that was put meanwhile", asy
   expect(await keysBelow()).toEqual([keyOf(ref)]);
 });
 
+test("a source that may not be copied is not gone", async () => {
+  const store = open();
+  const { ref } = await store.put(noise(10));
+  const now = (await store.backend.now()) + 15 * day;
+  const client = container.getBlockBlobClient.bind(container);
+  let isGone = false;
+  container.getBlockBlobClient = (name) => {
+    const blob = client(name);
+    blob.beginCopyFromURL = async () => {
+      if (isGone) await client(keyOf(ref)).delete();
+      throw Object.assign(new Error("not authorized"), { code: "CannotVerifyCopySource", statusCode: 403 });
+    };
+    return blob;
+  };
+  const collect = () => collectGarbage(store, { marks: nothing, now: () => now });
+  await expect(collect()).rejects.toMatchObject({
+    code: "STORAGE_FAILED",
+    details: { errno: "CannotVerifyCopySource" },
+  });
+  expect(await keysBelow()).toEqual([keyOf(ref)]);
+  isGone = true;
+  expect((await collect()).trashed.count).toBe(0);
+});
+
 test("a container that is absent, a wrong key and a server that is gone are told as they are", async () => {
   const service = new BlobServiceClient(url, new StorageSharedKeyCredential(account, accountKey));
   const strange = new StorageSharedKeyCredential(account, Buffer.alloc(64).toString("base64"));

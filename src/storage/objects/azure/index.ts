@@ -115,8 +115,8 @@ class AzureDriver implements ObjectDriver {
   /** Within the account. Onto itself it writes the metadata: each write has another ETag and time. */
   async copy(from: SeenObject, to: string, options: CopyOptions = {}): Promise<ObjectStat | false> {
     const { key, size, etag } = from;
-    const facts = await call(async () => {
-      const source = this.#blob(key);
+    const source = this.#blob(key);
+    const copying = call(async () => {
       if (key === to) return source.setMetadata({}, ifMatch(etag));
       const copy = await this.#blob(to).beginCopyFromURL(source.url, {
         ...(options.ifAbsent && { conditions: { ifNoneMatch: "*" } }),
@@ -126,6 +126,11 @@ class AzureDriver implements ObjectDriver {
       const copied = await copy.pollUntilDone();
       if (copied.copyStatus !== "success") throw new ObjectFailure("COPY_FAILED", String(copied.copyStatus));
       return copied;
+    });
+    const facts = await copying.catch(async (error: ObjectFailure) => {
+      // The code of a source that is gone, and of one that may not be read.
+      if (error.code !== "CannotVerifyCopySource" || (await this.head(key))?.etag === etag) throw error;
+      return undefined;
     });
     return facts !== undefined && headOf(to, facts, size);
   }
@@ -166,8 +171,7 @@ class AzureDriver implements ObjectDriver {
 }
 
 /** Codes of a blob that is absent, another one, or there against a condition. */
-const refused =
-  /^(BlobNotFound|(Source)?ConditionNotMet|CannotVerifyCopySource|BlobAlreadyExists|InvalidRange)$/;
+const refused = /^(BlobNotFound|(Source)?ConditionNotMet|BlobAlreadyExists|InvalidRange)$/;
 
 /** Makes a call; undefined if it is refused with such a code. */
 async function call<T>(act: () => Promise<T>): Promise<T | undefined> {

@@ -209,7 +209,12 @@ export function postgresDialect(options: PostgresDialectOptions): SqlDialect {
     hasKeys: false,
     search: (query) => newest(query, undefined, firstNewest),
     candidates({ found, words_at: from, head }) {
-      const ranges = found === null ? [] : String(found).split(",").map((range) => range.split("-").map(Number));
+      const ranges =
+        found === null
+          ? []
+          : String(found)
+              .split(",")
+              .map((range) => range.split("-").map(Number));
       ranges.push([Number(from), Number(head) - 1]);
       const at = new Set<number>();
       for (const [first = 0, last = 0] of ranges) {
