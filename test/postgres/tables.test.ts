@@ -1,5 +1,5 @@
 import type { PGlite } from "@electric-sql/pglite";
-import { deletePartition, type SessionLog, userMessage } from "sessile";
+import { deletePartition, eraseEntries, type SessionLog, userMessage } from "sessile";
 import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
 import { beforeAll, describe, expect, it } from "vitest";
 import { migrationTo, schemaVersion } from "../../src/storage/sql/postgres/migrations.js";
@@ -70,6 +70,68 @@ describe("migrate", () => {
     await store.migrate();
     expect(await rowsOf("select version from again.version")).toEqual([{ version: 1000 }]);
     expect((await (await store.open("kept")).tree()).size).toBe(1);
+  });
+
+  it("splits lines and words into tables by a hash of the partition, which a tenant's statements keep to", async () => {
+    const schema = "parted";
+    await server.query(`drop schema if exists ${schema} cascade`);
+    const db = new FaultyDriver(server);
+    const store = postgresSessionStore({ db, schema, search: true });
+    await Promise.all([store.migrate({ parts: 4 }), store.migrate({ parts: 4 })]);
+    const tenants = Array.from({ length: 12 }, (_, at) => `tenant-${at}`);
+    for (const partition of tenants) {
+      const session = await store.create({ cwd: "/", id: "a", partition });
+      await session.appendMessage(userMessage(`the reef of ${partition}`));
+      await session.appendMessage(userMessage("a shoal"));
+      await session.close();
+    }
+    const [counts] = await rowsOf(
+      `select count(distinct tableoid)::integer as parts, count(*)::integer as lines,
+        (select count(distinct tableoid)::integer from ${schema}.words) as words from ${schema}.entry`,
+    );
+    expect(counts).toEqual({ parts: 4, lines: 36, words: 4 });
+    const indices = await rowsOf(
+      `select indexname from pg_indexes where schemaname = $1 and indexname like 'words_terms%' order by 1`,
+      [schema],
+    );
+    expect(indices.map(({ indexname }) => indexname)).toEqual([0, 1, 2, 3].map((part) => `words_terms_${part}`));
+    const found: string[] = [];
+    for await (const { snippet } of store.search({ text: "reef", partition: "tenant-7" })) found.push(snippet);
+    expect(found).toEqual(["the reef of tenant-7"]);
+    const fork = await store.fork("a", { partition: "tenant-7", id: "fork", toPartition: "tenant-8" });
+    expect((await fork.context()).items).toHaveLength(2);
+    await fork.close();
+    const read = await store.open("a", { partition: "tenant-3", mode: "write" });
+    const [first] = (await read.path()).map(({ id }) => id);
+    expect((await read.context()).items).toHaveLength(2);
+    await read.close();
+    await eraseEntries(store, "a", [first as string], { partition: "tenant-3", reason: "a request" });
+    expect((await deletePartition(store, "tenant-5")).sessions).toBe(1);
+    const left = await rowsOf(`select count(*)::integer as n from ${schema}.entry where partition = 'tenant-5'`);
+    expect(left).toEqual([{ n: 0 }]);
+    // A plan without the values, as a prepared statement has, reads the part of the tenant alone.
+    await server.query("set plan_cache_mode = force_generic_plan");
+    await server.query(`prepare parted as select line from ${schema}.entry where partition = $1 and id = $2`);
+    const plan = JSON.stringify(await rowsOf("explain (analyze, format json) execute parted ('tenant-1', 'a')"));
+    expect(plan).toContain('"Subplans Removed":3');
+    await server.query("deallocate parted");
+    await server.query("reset plan_cache_mode");
+  });
+
+  it("refuses another number of tables than there are", async () => {
+    const split = async (schema: string, parts?: number) => {
+      const store = postgresSessionStore({ db: server, schema });
+      return store.migrate(parts === undefined ? {} : { parts });
+    };
+    for (const schema of ["plain_tables", "two_tables"])
+      await server.query(`drop schema if exists ${schema} cascade`);
+    await split("plain_tables");
+    await split("two_tables", 2);
+    const refusal = { code: "STORAGE_FAILED", details: { errno: "0A000" } };
+    await expect(split("plain_tables", 2)).rejects.toMatchObject(refusal);
+    await expect(split("two_tables", 4)).rejects.toMatchObject(refusal);
+    await split("two_tables");
+    await expect(split("none", 1)).rejects.toThrow(RangeError);
   });
 
   it("needs no right to make a schema that is there", async () => {

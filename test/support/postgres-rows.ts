@@ -174,6 +174,7 @@ export async function costlyStatements(
   const array = (items: readonly (string | number)[]) => `{${items.join(",")}}`;
   const followed = Array.from({ length: count / 10 }, (_, index) => `${index}`);
   await db.query(sql.moved, [array(followed.map(() => '""')), array(followed), array(followed)]);
+  await db.query(sql.cleanIndex);
   // Of a tenant with more sessions than these, without a hit among the newest.
   const anyTime = ["infinity", "", 20_000, '{"%batch%"}', "-infinity"];
   await db.query(sql.searchAll, ["", ...anyTime, null, "batch | word1"]);

@@ -144,13 +144,14 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
     return { sessions, remaining: [...remaining, ...remainingOfPartition] };
   }
 
-  async migrate(): Promise<void> {
+  async migrate({ parts }: { readonly parts?: number } = {}): Promise<void> {
     const { database, dialect, isIndexing } = this.#tables;
     const { index, name } = dialect;
     const operation = { name: "migrate", path: name };
     await dialect.migrate(
       ({ sql, params }) => database.query(operation, sql, params),
       (statements) => database.retrying(operation, () => database.transaction(statements)),
+      parts === undefined ? undefined : integerOption("parts", parts, 2, 2, 1024),
     );
     if (!isIndexing || index === undefined) return;
     await index.make(({ sql, params }) => database.query(operation, sql, params));

@@ -283,6 +283,7 @@ export interface SqlDialect {
   migrate(
     run: RunStatement,
     transaction: (statements: readonly SqlStatement[]) => Promise<unknown>,
+    parts?: number,
   ): Promise<void>;
   /** Absent if readers only poll. */
   readonly listen?: ListenForChanges | undefined;

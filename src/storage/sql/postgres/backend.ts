@@ -17,10 +17,17 @@ import { type PostgresSessionsOptions, schemaArgument } from "./options.js";
 import { statementsFor } from "./statements.js";
 
 /**
- * The operations of PostgreSQL beside those of every backend. `migrate` takes an advisory lock. `durability` is
- * `os` if the server has `synchronous_commit` or `fsync` off.
+ * The operations of PostgreSQL beside those of every backend. `durability` is `os` if the server has
+ * `synchronous_commit` or `fsync` off.
  */
-type PostgresTables = SqlServerTables;
+interface PostgresTables extends SqlServerTables {
+  /**
+   * As that of every backend, under an advisory lock. With `parts`, lines and their words are in so many tables, 2 to
+   * 1024, by a hash of the partition, so that each is vacuumed by itself. Fails with STORAGE_FAILED if the tables are
+   * there with another number: sessions move to other tables by `copySessions` of `sessile/sync`.
+   */
+  migrate(options?: { readonly parts?: number }): Promise<void>;
+}
 
 /**
  * Creates a backend that stores sessions in PostgreSQL.
@@ -72,7 +79,7 @@ export function postgresSessionStore(
 ): SessionStore & PostgresTables {
   const backend = postgresSessionBackend(options);
   return Object.assign(sessionStore(backend, options), {
-    migrate: () => backend.migrate(),
+    migrate: (given?: { readonly parts?: number }) => backend.migrate(given),
     partitions: () => backend.partitions(),
     durability: () => backend.durability(),
   });

@@ -202,7 +202,8 @@ export function postgresDialect(options: PostgresDialectOptions): SqlDialect {
         const broken = await run(statement(texts.brokenIndices));
         if (attempt > 1 && broken.length === 0) return;
         for (const { name } of broken) await run(statement(`drop index concurrently if exists ${name}`));
-        for (const sql of texts.makeIndices) await run(statement(sql));
+        const tables = (await run(statement(texts.wordTables))).map(({ name }) => String(name));
+        for (const sql of texts.makeIndices(tables)) await run(statement(sql));
       }
     },
     isLate: true,
@@ -248,8 +249,8 @@ export function postgresDialect(options: PostgresDialectOptions): SqlDialect {
     ],
     remainingOfPartition: ["the row of the partition in the table quota"],
     listPages: [50, 1000],
-    async migrate(run) {
-      await run(statement(migrationTo(schema)));
+    async migrate(run, _transaction, parts) {
+      await run(statement(migrationTo(schema, undefined, parts)));
     },
     listen,
     notify,

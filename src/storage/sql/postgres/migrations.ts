@@ -173,16 +173,52 @@ const migrations: readonly ((schema: string) => string)[] = [
 export const schemaVersion: number = migrations.length;
 
 /**
+ * Splits the empty tables of lines and words by a hash of the partition. Each part has indices of its own, and is
+ * vacuumed by itself.
+ */
+function splitTables(schema: string, parts: number): string {
+  const split = (table: string, keys: string) => `
+    create table ${schema}.${table}_parts (like ${schema}.${table} including all excluding indexes)
+      partition by hash (partition);
+    drop table ${schema}.${table};
+    alter table ${schema}.${table}_parts rename to ${table};
+    ${keys}
+    for part in 0 .. ${parts - 1} loop
+      execute format(${literal(`create table ${schema}.${table}_%s partition of ${schema}.${table}
+        for values with (modulus ${parts}, remainder %s)`)}, part, part);
+    end loop;`;
+  return `
+    ${split("entry", `alter table ${schema}.entry add primary key (partition, id, seq);`)}
+    alter table ${schema}.entry alter column line set statistics 0;
+    ${split("words", `create index words_session on ${schema}.words (partition, id);`)}
+    alter table ${schema}.words alter column terms set statistics 0;`;
+}
+
+/**
  * One statement that brings the tables of a schema to a version, under an advisory lock and in one
  * transaction. It changes nothing in tables of that version or a newer one.
+ *
+ * @param parts the number of tables that lines are split into; tables that are there must have as many
  */
-export function migrationTo(schema: string, version: number = schemaVersion): string {
+export function migrationTo(schema: string, version: number = schemaVersion, parts?: number): string {
   const quoted = identifier(schema);
   const steps = migrations
     .slice(0, version)
     .map((migration, index) => `if found_version < ${index + 1} then ${migration(quoted)} end if;`);
+  const splitting =
+    parts === undefined
+      ? ""
+      : `if found_version = 0 then ${splitTables(quoted, parts)} end if;
+      select count(*) into found_parts from pg_inherits
+        where inhparent = ${literal(`${quoted}.entry`)}::regclass;
+      if found_parts <> ${parts} then
+        raise exception 'the tables are there, with % parts instead of ${parts}', found_parts
+          using errcode = 'feature_not_supported';
+      end if;`;
   return `do ${literal(`
-    declare found_version integer;
+    declare
+      found_version integer;
+      found_parts integer;
     begin
       perform pg_advisory_xact_lock(hashtextextended(${literal(`sessile ${schema}`)}, 0));
       if not exists (select from pg_namespace where nspname = ${literal(schema)}) then
@@ -195,6 +231,7 @@ export function migrationTo(schema: string, version: number = schemaVersion): st
         found_version := 0;
       end if;
       ${steps.join("\n")}
+      ${splitting}
       update ${quoted}.version set version = ${version} where version.version < ${version};
     end`)}`;
 }

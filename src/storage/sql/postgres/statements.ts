@@ -42,6 +42,11 @@ export function statementsFor(schemaName: string, search = false) {
   const entry = `${schema}.entry`;
   const words = `${schema}.words`;
   const terms = `${schema}.indexed_terms(terms, key)`;
+  const relation = (table: string): string => `to_regclass(${literal(`${schema}.${table}`)})`;
+  /** The indices of a search that are there. */
+  const indices = `select x.*, c.relname as name from pg_index x join pg_class c on c.oid = x.indexrelid
+      where c.relnamespace = (select relnamespace from pg_class where oid = ${relation("session")})
+        and (c.relname = 'session_unindexed' or c.relname ~ '^words_terms(_[0-9]+)?$')`;
   /** The line of a number: one probe of the index for each. A join could compare each pair of rows. */
   const lineAt = (seq: string): string =>
     `select e.line from ${entry} e where e.partition = $1 and e.id = $2 and e.seq = ${seq}`;
@@ -373,25 +378,35 @@ export function statementsFor(schemaName: string, search = false) {
         returning head
       )${addWords("moved", "$4::bigint", 6)}`,
 
-    /** The indices of a search. Made while others append. Pending terms, in kB: see `cleanIndex`. */
-    makeIndices: [
-      `create index concurrently if not exists words_terms on ${words} using gin ((${terms}))
-        with (gin_pending_list_limit = 8192)`,
-      `alter index if exists ${schema}.words_terms alter column 1 set statistics 0`,
+    /** The tables of words: one, or its parts. */
+    wordTables: `select c.relname as name from pg_class c
+      where c.oid = ${relation("words")} and c.relkind = 'r'
+        or c.oid in (select inhrelid from pg_inherits where inhparent = ${relation("words")})`,
+    /**
+     * The indices of a search. Made while others append, which no index of several tables is. Pending terms, in kB:
+     * see `cleanIndex`.
+     */
+    makeIndices: (wordTables: readonly string[]) => [
+      ...wordTables.flatMap((table) => {
+        const index = identifier(table.replace("words", "words_terms"));
+        return [
+          `create index concurrently if not exists ${index} on ${schema}.${identifier(table)} using gin ((${terms}))
+            with (gin_pending_list_limit = 8192)`,
+          `alter index if exists ${schema}.${index} alter column 1 set statistics 0`,
+        ];
+      }),
       `create index concurrently if not exists session_unindexed on ${session} (partition, id) where unindexed`,
     ],
     /**
      * Moves the pending terms of rows to the index. An append that finds the list full has to; while this runs, none
      * does. Each term of a list costs one write of its places in the index, so that a long list costs less.
      */
-    cleanIndex: `select gin_clean_pending_list(to_regclass(${literal(`${schema}.words_terms`)}))`,
+    cleanIndex: `select gin_clean_pending_list(i.indexrelid) from (${indices}) as i where i.name like 'words_terms%'`,
     /** Builds of indices under way, of other programs too. */
     building: `select pid from pg_stat_progress_create_index
-      where relid in (${literal(words)}::regclass, ${literal(session)}::regclass)`,
+      where relid in (select indrelid from (${indices}) as i) or relid in (${relation("words")}, ${relation("session")})`,
     /** Those that were not finished, and are of no use. */
-    brokenIndices: `select i.indexrelid::regclass::text as name from pg_index i
-      where not i.indisvalid and i.indexrelid in (
-        to_regclass(${literal(`${schema}.words_terms`)}), to_regclass(${literal(`${schema}.session_unindexed`)}))`,
+    brokenIndices: `select i.indexrelid::regclass::text as name from (${indices}) as i where not i.indisvalid`,
 
     /**
      * partition, id, epoch: a session to which nothing was appended since this statement began. It would not see
