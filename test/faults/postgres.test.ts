@@ -198,6 +198,36 @@ describe("row 21: sessions on a PostgreSQL server", () => {
     }
   });
 
+  // @covers durability:postgres-writers
+  test("an old session that is appended to while old ones are deleted stays", async () => {
+    const db = pool();
+    const store = postgresSessionStore({ db });
+    for (const id of ["old", "used"]) {
+      const session = await store.create({ cwd: "/p", id, partition: "retained" });
+      await session.appendMessage(userMessage("first"));
+      await session.close();
+    }
+    await db.query("update sessile.session set modified_at = '2020-01-01' where partition = 'retained'");
+    const writer = await db.connect();
+    await writer.query("begin");
+    const using = await postgresSessionStore({ db: writer }).open("used", {
+      mode: "write",
+      partition: "retained",
+    });
+    await using.appendMessage(userMessage("while old ones are deleted"));
+    const deleting = store.deleteBefore(new Date("2021-01-01"), { partition: "retained" });
+    await vi.waitFor(async () => {
+      const waiting = await db.query("select from pg_stat_activity where wait_event_type = 'Lock'");
+      expect(waiting.rowCount).toBe(1);
+    });
+    await writer.query("commit");
+    writer.release();
+    expect((await deleting).sessions).toBe(1);
+    expect(await linesInTable(db, "old")).toEqual([]);
+    expect(await linesInTable(db, "used")).toHaveLength(3);
+    await using.close();
+  });
+
   const kills = rounds(5, 100);
   // @covers durability:postgres-killed-client
   test("a client that is killed by kill -9 while it appends loses nothing that was acknowledged", {

@@ -94,9 +94,12 @@ describe("migrate", () => {
       `select indexname from pg_indexes where schemaname = $1 and indexname like 'words_terms%' order by 1`,
       [schema],
     );
-    expect(indices.map(({ indexname }) => indexname)).toEqual([0, 1, 2, 3].map((part) => `words_terms_${part}`));
+    expect(indices.map(({ indexname }) => indexname)).toEqual(
+      [0, 1, 2, 3].map((part) => `words_terms_${part}`),
+    );
     const found: string[] = [];
-    for await (const { snippet } of store.search({ text: "reef", partition: "tenant-7" })) found.push(snippet);
+    for await (const { snippet } of store.search({ text: "reef", partition: "tenant-7" }))
+      found.push(snippet);
     expect(found).toEqual(["the reef of tenant-7"]);
     const fork = await store.fork("a", { partition: "tenant-7", id: "fork", toPartition: "tenant-8" });
     expect((await fork.context()).items).toHaveLength(2);
@@ -107,12 +110,16 @@ describe("migrate", () => {
     await read.close();
     await eraseEntries(store, "a", [first as string], { partition: "tenant-3", reason: "a request" });
     expect((await deletePartition(store, "tenant-5")).sessions).toBe(1);
-    const left = await rowsOf(`select count(*)::integer as n from ${schema}.entry where partition = 'tenant-5'`);
+    const left = await rowsOf(
+      `select count(*)::integer as n from ${schema}.entry where partition = 'tenant-5'`,
+    );
     expect(left).toEqual([{ n: 0 }]);
     // A plan without the values, as a prepared statement has, reads the part of the tenant alone.
     await server.query("set plan_cache_mode = force_generic_plan");
     await server.query(`prepare parted as select line from ${schema}.entry where partition = $1 and id = $2`);
-    const plan = JSON.stringify(await rowsOf("explain (analyze, format json) execute parted ('tenant-1', 'a')"));
+    const plan = JSON.stringify(
+      await rowsOf("explain (analyze, format json) execute parted ('tenant-1', 'a')"),
+    );
     expect(plan).toContain('"Subplans Removed":3');
     await server.query("deallocate parted");
     await server.query("reset plan_cache_mode");
@@ -390,5 +397,49 @@ it("deletePartition deletes the sessions of one partition, in pages, and their l
   expect((await server.query(`select from ${schema}.entry`)).rows).toEqual([]);
   await expect(session.appendMessage(userMessage("two"))).rejects.toMatchObject({
     code: "SESSION_NOT_FOUND",
+  });
+});
+
+describe("deleteBefore", () => {
+  it("deletes the oldest sessions of a partition with their lines, in statements of bounded size", async () => {
+    const schema = "retained";
+    await emptyStore(schema, { search: true });
+    const db = new FaultyDriver(server);
+    const store = postgresSessionStore({ db, schema, search: true });
+    for (const partition of ["", "tenant"]) {
+      const session = await store.create({ cwd: "/", id: "s0", partition });
+      await session.appendMessage(userMessage("a reef"));
+      await session.close();
+    }
+    const copied =
+      "partition, head, created_at, cwd, entries, messages, header, preview_at, preview, words_at";
+    await server.query(`insert into ${schema}.session (id, epoch, size, modified_at, ${copied})
+      select 's' || n, gen_random_uuid(), case when n < 4 then 40000000 else 100 end,
+        timestamptz '2026-01-01' + n * interval '1 hour', ${copied}
+      from ${schema}.session, generate_series(1, 1500) n where partition = 'tenant'`);
+    await server.query(`insert into ${schema}.entry select partition, 's' || n, seq, line
+      from ${schema}.entry, generate_series(1, 1500) n where partition = 'tenant'`);
+    const before = new Date(Date.UTC(2026, 0, 1, 1401));
+    const options = { partition: "tenant" };
+    const bytes = 3 * 40_000_000 + 1397 * 100;
+    expect(await store.deleteBefore(before, { ...options, dryRun: true })).toMatchObject({
+      sessions: 1400,
+      bytes,
+    });
+    db.queries.length = 0;
+    const { remaining, ...deleted } = await store.deleteBefore(before, options);
+    expect(deleted).toEqual({ sessions: 1400, bytes });
+    expect(remaining.join()).toContain("vacuum");
+    // Two of 40 MB, the third and 999 others, the rest, and none.
+    expect(db.queries).toHaveLength(4);
+    const left = await rowsOf(
+      `select (select count(*) from ${schema}.session where partition = 'tenant')::integer as sessions,
+        (select count(distinct id) from ${schema}.entry where partition = 'tenant')::integer as logs`,
+    );
+    expect(left).toEqual([{ sessions: 101, logs: 101 }]);
+    expect((await store.deleteBefore(before)).sessions).toBe(0);
+    await expect(store.deleteBefore(new Date(Number.NaN))).rejects.toThrow(TypeError);
+    const signal = AbortSignal.abort(new Error("enough"));
+    await expect(store.deleteBefore(new Date(), { ...options, signal })).rejects.toThrow("enough");
   });
 });

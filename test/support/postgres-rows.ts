@@ -175,6 +175,8 @@ export async function costlyStatements(
   const followed = Array.from({ length: count / 10 }, (_, index) => `${index}`);
   await db.query(sql.moved, [array(followed.map(() => '""')), array(followed), array(followed)]);
   await db.query(sql.cleanIndex);
+  for (const dryRun of [true, false])
+    expect((await store.deleteBefore(new Date(0), { dryRun })).sessions).toBe(0);
   // Of a tenant with more sessions than these, without a hit among the newest.
   const anyTime = ["infinity", "", 20_000, '{"%batch%"}', "-infinity"];
   await db.query(sql.searchAll, ["", ...anyTime, null, "batch | word1"]);

@@ -1,6 +1,7 @@
 /** Sessions in PostgreSQL: the backend, and the store on it. */
 
 import { sha256 } from "@noble/hashes/sha2.js";
+import { describe } from "../../../core/arguments.js";
 import { encodeUtf8, toHex } from "../../../core/bytes.js";
 import {
   type SessionBackend,
@@ -13,6 +14,7 @@ import type { Database } from "../database.js";
 import type { ListenForChanges, SqlServerTables } from "../dialect.js";
 import { postgresDialect } from "./dialect.js";
 import { postgresDatabase } from "./driver.js";
+import { readTime } from "./lines.js";
 import { type PostgresSessionsOptions, schemaArgument } from "./options.js";
 import { statementsFor } from "./statements.js";
 
@@ -27,6 +29,33 @@ interface PostgresTables extends SqlServerTables {
    * there with another number: sessions move to other tables by `copySessions` of `sessile/sync`.
    */
   migrate(options?: { readonly parts?: number }): Promise<void>;
+  /**
+   * Deletes the sessions of a partition that were last changed before a time, the oldest first, in statements of at
+   * most 1,000 sessions and about 64 MB. A session that is appended to meanwhile stays. A collection of blobs after it
+   * reports and moves those that no session names any more.
+   *
+   * @param options.dryRun only counts them
+   * @throws SessileError STORAGE_FAILED; some may be deleted
+   */
+  deleteBefore(before: Date, options?: DeleteBeforeOptions): Promise<DeletedSessions>;
+}
+
+/** Options of `deleteBefore`. */
+interface DeleteBeforeOptions {
+  /** @default the unnamed partition */
+  readonly partition?: string;
+  /** @default false */
+  readonly dryRun?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** The result of `deleteBefore`. */
+interface DeletedSessions {
+  readonly sessions: number;
+  /** The size of their lines. */
+  readonly bytes: number;
+  /** What may still hold their content, for people. */
+  readonly remaining: readonly string[];
 }
 
 /**
@@ -45,21 +74,49 @@ export function postgresSessionBackend(options: PostgresSessionsOptions): Sessio
   const { db, read, listen, notify = false, search = false } = options;
   const schema = schemaArgument(options.schema);
   const database = postgresDatabase(db, options);
-  return new SqlBackend(
-    {
-      dialect: postgresDialect({
-        schema,
-        search,
-        listen: listen && listenOn(schema, listen),
-        notify: notify ? notifier(database, schema) : undefined,
-        indexing: search ? indexCleaner(database, schema) : undefined,
-      }),
-      database,
-      replica: read && postgresDatabase(read, options),
-      search,
-    },
-    options,
-  );
+  const dialect = postgresDialect({
+    schema,
+    search,
+    listen: listen && listenOn(schema, listen),
+    notify: notify ? notifier(database, schema) : undefined,
+    indexing: search ? indexCleaner(database, schema) : undefined,
+  });
+  const replica = read && postgresDatabase(read, options);
+  const backend = new SqlBackend({ dialect, database, replica, search }, options);
+  const deleteBefore: PostgresTables["deleteBefore"] = async (before, given) => ({
+    ...(await deleteOld(database, schema, before, given)),
+    remaining: dialect.remaining,
+  });
+  return Object.assign(backend, { deleteBefore });
+}
+
+/** Sessions and bytes of one statement. */
+const [maxDeleted, maxDeletedBytes] = [1000, 2 ** 26];
+
+async function deleteOld(
+  database: Database,
+  schema: string,
+  before: Date,
+  { partition = "", dryRun = false, signal }: DeleteBeforeOptions = {},
+): Promise<Omit<DeletedSessions, "remaining">> {
+  if (!(before instanceof Date) || Number.isNaN(before.getTime()))
+    throw new TypeError(`before: expected a Date, got ${describe(before)}`);
+  const { countBefore, deleteBefore } = statementsFor(schema);
+  const operation = { name: "delete", path: partition === "" ? schema : partition };
+  const values = [partition, readTime(before.getTime())];
+  if (dryRun) {
+    const [row] = await database.query(operation, countBefore, values);
+    return { sessions: Number(row?.sessions), bytes: Number(row?.bytes) };
+  }
+  let [sessions, bytes] = [0, 0];
+  for (;;) {
+    signal?.throwIfAborted();
+    const [row] = await database.query(operation, deleteBefore, [...values, maxDeleted, maxDeletedBytes]);
+    sessions += Number(row?.deleted);
+    bytes += Number(row?.bytes);
+    // The next statement picks those that had an append no more.
+    if (Number(row?.picked) === 0) return { sessions, bytes };
+  }
 }
 
 /**
@@ -82,6 +139,7 @@ export function postgresSessionStore(
     migrate: (given?: { readonly parts?: number }) => backend.migrate(given),
     partitions: () => backend.partitions(),
     durability: () => backend.durability(),
+    deleteBefore: backend.deleteBefore,
   });
 }
 

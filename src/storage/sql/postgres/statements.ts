@@ -423,6 +423,29 @@ export function statementsFor(schemaName: string, search = false) {
       ), ${deleted}
       select (select count(*) from picked)::integer as picked, (select count(*) from deleted)::integer as deleted`,
 
+    /**
+     * partition, time, sessions and bytes at most: the oldest sessions before the time, and those of them that this
+     * call deleted. One that an append changes meanwhile stays.
+     */
+    deleteBefore: `with picked as materialized (
+        select * from (
+          select id, head, words_at, size, sum(size) over (order by modified_minute, id) - size as before
+          from (
+            select * from ${session} where partition = $1 and modified_at < $2::text::timestamptz
+              and modified_minute <= date_trunc('minute', $2::text::timestamptz at time zone 'UTC')
+            order by modified_minute, id limit $3::integer
+          ) as oldest
+        ) as sums where before < $4::bigint
+      ), ${deleted}
+      select (select count(*) from picked)::integer as picked, count(*)::integer as deleted,
+        coalesce(sum(picked.size), 0)::text as bytes
+      from deleted join picked using (id)`,
+
+    /** partition, time: what deleteBefore would delete. */
+    countBefore: `select count(*)::integer as sessions, coalesce(sum(size), 0)::text as bytes from ${session}
+      where partition = $1 and modified_at < $2::text::timestamptz
+        and modified_minute <= date_trunc('minute', $2::text::timestamptz at time zone 'UTC')`,
+
     /** The lower bound, the number at most: one probe of the index for each partition. */
     partitions: `with recursive found (partition, count) as (
         (select partition, 1 from ${session} where partition >= $1 order by partition limit 1)
