@@ -184,6 +184,13 @@ export const customOwnership = {
   "sessile.turn": {},
   "sessile.tool_started": noText,
   "sessile.turn_taken": noText,
+  // The message that it becomes has its text.
+  "sessile.steering": {
+    keeps: ({ messageId }) => ({ messageId }),
+    isOfPerson: () => true,
+    holds: ({ messageId }) => [String(messageId)],
+    erasedWith: [{ id: "data.messageId" }],
+  },
   "sessile.subagent": {
     keeps: (data) => data,
     startedSession: ({ toolCallId, sessionId }) => ({ toolCallId, sessionId }),

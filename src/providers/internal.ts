@@ -22,6 +22,7 @@ export { replyItems } from "./openai/responses-assistant.js";
 export { CallIds } from "./pair-tool-calls.js";
 export { bashText, branchSummaryText, interruptedText, namePrefix } from "./placeholders.js";
 export { toolsAsRecorded } from "./prefix.js";
+export { toRejection } from "./rejection.js";
 export {
   assertReply,
   blockFields,

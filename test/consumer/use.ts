@@ -39,6 +39,7 @@ export * as schema from "sessile/schema";
 export * as sqlite from "sessile/sqlite";
 export * as sync from "sessile/sync";
 export * as tether from "sessile/tether";
+export * as turn from "sessile/turn";
 export * as viewer from "sessile/viewer";
 
 /** What a program does with a session. */

@@ -130,6 +130,7 @@ const relatedData: { readonly [T in OwnCustomType]: readonly unknown[] } = {
   "sessile.turn": [],
   "sessile.tool_started": [],
   "sessile.turn_taken": [],
+  "sessile.steering": [{ messageId: ids.user, message: userMessage(text) }],
   "sessile.subagent": [],
   "sessile.lost": [],
   "sessile.removed": [],

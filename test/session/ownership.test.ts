@@ -18,7 +18,7 @@ const customTypes = Object.keys(customOwnership) as (keyof typeof customOwnershi
 
 /** Custom types of messages, whose texts are members of their entry. */
 const ofMessages = new Set(
-  ["initial_context", "meta_message", "attachment", "function_response", "model_switch"].map(
+  ["initial_context", "meta_message", "attachment", "function_response", "model_switch", "continue"].map(
     (name) => `sessile.${name}`,
   ),
 );

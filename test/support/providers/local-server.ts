@@ -24,12 +24,13 @@ export interface ProviderBehaviour {
   readonly refuse: (breach: Breach, request: ReceivedRequest) => Answer;
 }
 
-/** An answer; `json` becomes the body unless `text` is there. */
+/** An answer; `json` becomes the body unless `text` or `bytes` is there. */
 export interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: unknown;
   readonly text?: string;
+  readonly bytes?: Uint8Array;
 }
 
 /** A server on 127.0.0.1 that validates what arrives. */
@@ -38,6 +39,16 @@ export interface ProviderServer extends AsyncDisposable {
   readonly url: string;
   /** All requests so far, in order. */
   readonly requests: readonly ReceivedRequest[];
+}
+
+/** Events as a streamed answer. */
+export function serverSentEvents(events: readonly object[]): Answer {
+  const text = events.map((event) => {
+    const { event_type } = event as { readonly event_type?: unknown };
+    const name = typeof event_type === "string" ? `event: ${event_type}\n` : "";
+    return `${name}data: ${JSON.stringify(event)}\n\n`;
+  });
+  return { headers: { "content-type": "text/event-stream" }, text: text.join("") };
 }
 
 const maxBodyBytes = 256 * 2 ** 20;
@@ -52,7 +63,7 @@ export async function startProvider(behaviour: ProviderBehaviour): Promise<Provi
     const answer = breach === undefined ? behaviour.reply(request) : behaviour.refuse(breach, request);
     const status = answer.status ?? (breach === undefined ? 200 : 400);
     outgoing.writeHead(status, { "content-type": "application/json", ...answer.headers });
-    outgoing.end(answer.text ?? JSON.stringify(answer.json));
+    outgoing.end(answer.text ?? answer.bytes ?? JSON.stringify(answer.json));
   });
   // Node ends an idle connection after 5 s, perhaps just when a client sends its next request.
   server.keepAliveTimeout = 65_000;

@@ -1,5 +1,5 @@
 import { request as httpRequest } from "node:http";
-import { BedrockRuntimeClient } from "@aws-sdk/client-bedrock-runtime";
+import { BedrockRuntime } from "@aws-sdk/client-bedrock-runtime";
 
 interface Outgoing {
   readonly method: string;
@@ -12,11 +12,11 @@ interface Outgoing {
  * The official client, signing with made-up credentials, for a local server. By default it speaks HTTP/2, which servers
  * without TLS seldom do; so it gets a handler that speaks HTTP/1.1.
  */
-export function bedrockClient(url: string): BedrockRuntimeClient {
+export function bedrockClient(url: string): BedrockRuntime {
   // Node 20 is among the versions that are tested here, and the client says on every start that it will be dropped.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
   const { hostname, port } = new URL(url);
-  return new BedrockRuntimeClient({
+  return new BedrockRuntime({
     region: "us-east-1",
     endpoint: url,
     credentials: { accessKeyId: "none", secretAccessKey: "none" },

@@ -1,5 +1,7 @@
 import { type Answer, type ProviderServer, startProvider } from "../local-server.js";
 import { type Breach, breaches } from "../rule.js";
+import { bedrockStreamed } from "../streamed.js";
+import { eventStreamFrames } from "./event-stream.js";
 import { bedrockRules } from "./rules.js";
 import { bedrockRequest } from "./wire.js";
 
@@ -21,7 +23,12 @@ export function startBedrock(script: BedrockScript): Promise<ProviderServer> {
         ? [{ rule: "address", path: received.path, problem: "no such operation" }]
         : breaches(request, bedrockRules);
     },
-    reply: () => ({ json: script[Math.min(asked++, script.length - 1)] }),
+    reply: ({ path }) => {
+      const json = script[Math.min(asked++, script.length - 1)] ?? {};
+      if (!path.endsWith("/converse-stream")) return { json };
+      const bytes = eventStreamFrames(bedrockStreamed(json, 5) as Readonly<Record<string, unknown>>[]);
+      return { headers: { "content-type": "application/vnd.amazon.eventstream" }, bytes };
+    },
     refuse: refusal,
   });
 }

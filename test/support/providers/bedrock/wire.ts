@@ -31,7 +31,7 @@ export interface WireBlock {
 
 /** What was asked, or undefined for another address. */
 export function bedrockRequest({ path, body }: ReceivedRequest): BedrockRequest | undefined {
-  const model = /^\/model\/([^/]+)\/converse$/.exec(path)?.[1];
+  const model = /^\/model\/([^/]+)\/converse(?:-stream)?$/.exec(path)?.[1];
   return model === undefined || !isRecord(body) ? undefined : { model: decodeURIComponent(model), body };
 }
 

@@ -1,8 +1,14 @@
 /** What the Interactions API asks of a request with `store: false`, and a server that keeps it. */
 import { decodeBase64, isRecord } from "../../plain-values.js";
 import { decodedMedia, isOfType } from "../bytes-of-type.js";
-import { type ProviderServer, type ReceivedRequest, startProvider } from "../local-server.js";
+import {
+  type ProviderServer,
+  type ReceivedRequest,
+  serverSentEvents,
+  startProvider,
+} from "../local-server.js";
 import { type Breach, breaches, type Fault, type ProviderRule } from "../rule.js";
+import { interactionStreamed } from "../streamed.js";
 import { malformedStrings } from "../well-formed.js";
 
 /** A call of `interactions.create` as it came over the wire. */
@@ -203,9 +209,13 @@ const parameters: Rule = {
   source: `${client}: CreateModelInteraction ${read}`,
   check: ({ body }) =>
     Object.keys(body)
-      .filter((name) => !["model", "input", "system_instruction", "store", "stream", "tools"].includes(name))
+      .filter((name) => !parameterNames.includes(name))
       .map((path) => ({ path, problem: `Unknown parameter '${path}'.` })),
 };
+
+const parameterNames = [
+  ...["model", "input", "system_instruction", "store", "stream", "tools", "generation_config"],
+];
 
 export const interactionRules: readonly Rule[] = [
   ...[parameters, known, begins, contents, pairs, ran, signatures, thoughts, media, results, unicode, size],
@@ -220,7 +230,10 @@ export function startInteractions(script: readonly Fields[]): Promise<ProviderSe
         return [{ rule: "address", path, problem: "not found" }];
       return breaches({ bytes: bytes.length, body }, interactionRules);
     },
-    reply: () => ({ json: script[Math.min(asked++, script.length - 1)] }),
+    reply: ({ body }) => {
+      const json = script[Math.min(asked++, script.length - 1)] ?? {};
+      return record(body).stream === true ? serverSentEvents(interactionStreamed(json, 5)) : { json };
+    },
     refuse: ({ problem }) => ({
       status: 400,
       json: { error: { message: problem, code: "invalid_request" } },

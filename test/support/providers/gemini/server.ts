@@ -1,5 +1,12 @@
-import { type Answer, type ProviderServer, type ReceivedRequest, startProvider } from "../local-server.js";
+import {
+  type Answer,
+  type ProviderServer,
+  type ReceivedRequest,
+  serverSentEvents,
+  startProvider,
+} from "../local-server.js";
 import { type Breach, breaches } from "../rule.js";
+import { geminiStreamed } from "../streamed.js";
 import { geminiRules } from "./rules.js";
 import { geminiRequest } from "./wire.js";
 
@@ -28,7 +35,10 @@ export function startGemini(script: GeminiScript): Promise<ProviderServer> {
       const request = geminiRequest(received);
       return request === undefined ? [notFound(received)] : breaches(request, geminiRules);
     },
-    reply: () => ({ json: script[Math.min(asked++, script.length - 1)] }),
+    reply: ({ path }) => {
+      const json = script[Math.min(asked++, script.length - 1)] ?? {};
+      return path.includes(":streamGenerateContent") ? serverSentEvents(geminiStreamed(json, 5)) : { json };
+    },
     refuse: refusal,
   });
 }

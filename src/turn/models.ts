@@ -1,0 +1,260 @@
+/**
+ * Models of a turn: a target, and a function that calls the provider's official client. The caller passes the client;
+ * its type is named here by the methods that are called.
+ */
+
+import { toolShapes } from "../content/internal.js";
+import { isRecord } from "../core/shape.js";
+import {
+  type AnthropicMessagesOptions,
+  anthropicMessages,
+  anthropicStream,
+} from "../providers/anthropic/index.js";
+import { type BedrockConverseOptions, bedrockConverse, bedrockStream } from "../providers/bedrock/index.js";
+import {
+  type GeminiContentsOptions,
+  type GeminiInteractionsOptions,
+  geminiContents,
+  geminiInteractionStream,
+  geminiStream,
+  geminiInteractions as interactionsTarget,
+} from "../providers/gemini/index.js";
+import type { ReplyStream, Target } from "../providers/index.js";
+import {
+  openaiChat as chatTarget,
+  type OpenaiChatOptions,
+  type OpenaiResponsesOptions,
+  openaiChatStream,
+  openaiResponsesStream,
+  openaiResponses as responsesTarget,
+} from "../providers/openai/index.js";
+import type { ToolDeclaration } from "./tools.js";
+
+/** A request to a model. */
+export interface ModelRequest<V> {
+  /** The value of the projection. */
+  readonly value: V;
+  /** As {@link TurnModel.declare} gave them; empty for a request without tools. */
+  readonly tools: readonly unknown[];
+  /** Whether the provider holds the conversation before the value. */
+  readonly isContinued: boolean;
+  /** In tokens. @default that of the model */
+  readonly maxTokens?: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** A model, as `runTurn` asks it. Write one for a client of your own: a target, and two functions. */
+export interface TurnModel<V = unknown> {
+  readonly target: Target<V>;
+  /** Declares tools in the provider's form. */
+  declare(tools: readonly ToolDeclaration[]): readonly unknown[];
+  /** Sends a request, and gives the reply as it comes. Rejects with the client's error if it is refused. */
+  ask(request: ModelRequest<V>): ReplyStream | Promise<ReplyStream>;
+}
+
+/** Options of every model here, beside those of its target. */
+export interface AskOptions {
+  /** The most tokens of a reply. @default 8192 */
+  readonly maxTokens?: number;
+  /** Members that each request has too, such as `thinking` or `temperature`. */
+  readonly request?: Readonly<Record<string, unknown>>;
+}
+
+const defaultMaxTokens = 8192;
+
+/** The method of Anthropic's client that is called; the clients for Bedrock and Vertex have it too. */
+export interface AnthropicClient {
+  readonly messages: {
+    create(
+      body: object,
+      options: { signal: AbortSignal; headers?: Record<string, string> },
+    ): PromiseLike<AsyncIterable<{ type: string }>>;
+  };
+}
+
+const shapes = toolShapes<ToolDeclaration["schema"]>();
+
+/**
+ * A model behind Anthropic's client. With `continue: true` the API holds the conversation as a message thread.
+ * @example
+ * ```ts
+ * await runTurn(session, { model: anthropic(new Anthropic(), { model: "claude-opus-5-5" }) });
+ * ```
+ */
+export function anthropic(
+  client: AnthropicClient,
+  options: AnthropicMessagesOptions & AskOptions,
+): TurnModel<ReturnType<ReturnType<typeof anthropicMessages>["render"]>> {
+  return {
+    target: anthropicMessages(options),
+    declare: (tools) => tools.map(shapes.anthropic),
+    async ask({ value, tools, isContinued, signal, maxTokens = options.maxTokens ?? defaultMaxTokens }) {
+      const { model, request } = options;
+      // A thread keeps the tools of its first request.
+      const declared = isContinued || tools.length === 0 ? {} : { tools };
+      const body = { model, max_tokens: maxTokens, ...request, ...declared, ...value, stream: true };
+      const beta = value.thread === undefined ? {} : { headers: { "anthropic-beta": threads } };
+      return anthropicStream(await client.messages.create(body, { signal, ...beta }), { ...options, signal });
+    },
+  };
+}
+
+const threads = "message-threads-2026-08-12";
+
+/** The method of OpenAI's client that {@link openaiResponses} calls. */
+export interface OpenaiResponsesClient {
+  readonly responses: {
+    create(body: object, options: { signal: AbortSignal }): PromiseLike<AsyncIterable<{ type: string }>>;
+  };
+}
+
+/** A model behind the Responses API of OpenAI's client. With `continue: true` the API holds the conversation. */
+export function openaiResponses(
+  client: OpenaiResponsesClient,
+  options: OpenaiResponsesOptions & AskOptions,
+): TurnModel<ReturnType<ReturnType<typeof responsesTarget>["render"]>> {
+  const isStored = options.continue === true || options.stored === true;
+  // Reasoning that is not stored comes encrypted, and goes back so.
+  const storage = isStored ? {} : { store: false, include: ["reasoning.encrypted_content"] };
+  return {
+    target: responsesTarget(options),
+    declare: (tools) => tools.map(shapes.openaiResponses),
+    async ask({ value, tools, signal, maxTokens = options.maxTokens ?? defaultMaxTokens }) {
+      const { model, request } = options;
+      const declared = tools.length === 0 ? {} : { tools };
+      const body = { model, max_output_tokens: maxTokens, ...storage, ...request, ...declared, ...value };
+      const events = await client.responses.create({ ...body, stream: true }, { signal });
+      return openaiResponsesStream(events, { ...options, signal });
+    },
+  };
+}
+
+/** The method of OpenAI's client that {@link openaiChat} calls. */
+export interface OpenaiChatClient {
+  readonly chat: {
+    readonly completions: {
+      create(body: object, options: { signal: AbortSignal }): PromiseLike<AsyncIterable<object>>;
+    };
+  };
+}
+
+/** A model behind Chat Completions, of OpenAI or any compatible server. */
+export function openaiChat(
+  client: OpenaiChatClient,
+  options: OpenaiChatOptions & AskOptions,
+): TurnModel<ReturnType<ReturnType<typeof chatTarget>["render"]>> {
+  return {
+    target: chatTarget(options),
+    declare: (tools) => tools.map(shapes.openaiChat),
+    async ask({ value, tools, signal, maxTokens = options.maxTokens }) {
+      const { model, request } = options;
+      const declared = tools.length === 0 ? {} : { tools };
+      // Compatible servers name the limit in two ways, so that none is sent unless it is asked for.
+      const limit = maxTokens === undefined ? {} : { max_completion_tokens: maxTokens };
+      const body = {
+        model,
+        ...limit,
+        stream_options: { include_usage: true },
+        ...request,
+        ...declared,
+        ...value,
+      };
+      const chunks = await client.chat.completions.create({ ...body, stream: true }, { signal });
+      return openaiChatStream(chunks, { ...options, signal });
+    },
+  };
+}
+
+/** The method of Google's client that {@link gemini} calls. */
+export interface GeminiClient {
+  readonly models: {
+    generateContentStream(params: {
+      model: string;
+      contents: object[];
+      config: object;
+    }): PromiseLike<AsyncIterable<object>>;
+  };
+}
+
+/** A model behind `generateContent` of Google's client. `request` has members of `config`. */
+export function gemini(
+  client: GeminiClient,
+  options: GeminiContentsOptions & AskOptions,
+): TurnModel<ReturnType<ReturnType<typeof geminiContents>["render"]>> {
+  return {
+    target: geminiContents(options),
+    declare: (tools) => tools.map(shapes.gemini),
+    async ask({ value, tools, signal, maxTokens = options.maxTokens ?? defaultMaxTokens }) {
+      const { contents, ...instructions } = value;
+      const declared = tools.length === 0 ? {} : { tools: [{ functionDeclarations: tools }] };
+      const config = { maxOutputTokens: maxTokens, ...options.request, ...declared, ...instructions };
+      const params = { model: options.model, contents, config: { ...config, abortSignal: signal } };
+      return geminiStream(await client.models.generateContentStream(params), { ...options, signal });
+    },
+  };
+}
+
+/** The method of Google's client that {@link geminiInteractions} calls. */
+export interface GeminiInteractionsClient {
+  readonly interactions: {
+    create(body: object, options: { signal: AbortSignal }): PromiseLike<AsyncIterable<object>>;
+  };
+}
+
+/** A model behind the Interactions API of Google's client. With `continue: true` the API holds the conversation. */
+export function geminiInteractions(
+  client: GeminiInteractionsClient,
+  options: GeminiInteractionsOptions & AskOptions,
+): TurnModel<ReturnType<ReturnType<typeof interactionsTarget>["render"]>> {
+  const storage = options.continue === true ? {} : { store: false };
+  return {
+    target: interactionsTarget(options),
+    declare: (tools) =>
+      tools.map(({ name, description, schema }) => ({
+        type: "function",
+        name,
+        description,
+        parameters: schema,
+      })),
+    async ask({ value, tools, signal, maxTokens = options.maxTokens ?? defaultMaxTokens }) {
+      const { model, request } = options;
+      const declared = tools.length === 0 ? {} : { tools };
+      const generation_config = { max_output_tokens: maxTokens };
+      const body = { model, generation_config, ...storage, ...request, ...declared, ...value, stream: true };
+      const events = await client.interactions.create(body, { signal });
+      return geminiInteractionStream(events as AsyncIterable<{ event_type: string }>, { ...options, signal });
+    },
+  };
+}
+
+/** The method of AWS's client that is called: `BedrockRuntime`, which has a method for each command. */
+export interface BedrockClient {
+  converseStream(
+    input: object,
+    options: { abortSignal: AbortSignal },
+  ): PromiseLike<{ stream?: AsyncIterable<object> | undefined }>;
+}
+
+/** A model behind Converse of AWS's client `BedrockRuntime`. `request` has members of the command's input. */
+export function bedrock(
+  client: BedrockClient,
+  options: BedrockConverseOptions & AskOptions,
+): TurnModel<ReturnType<ReturnType<typeof bedrockConverse>["render"]>> {
+  return {
+    target: bedrockConverse(options),
+    declare: (tools) => tools.map(shapes.bedrock),
+    async ask({ value, tools, signal, maxTokens = options.maxTokens ?? defaultMaxTokens }) {
+      const { model, request } = options;
+      const declared = tools.length === 0 ? {} : { toolConfig: { tools } };
+      const inferenceConfig = {
+        maxTokens,
+        ...(isRecord(request?.inferenceConfig) ? request.inferenceConfig : {}),
+      };
+      const input = { modelId: model, ...request, inferenceConfig, ...declared, ...value };
+      return bedrockStream(await client.converseStream(input, { abortSignal: signal }), {
+        ...options,
+        signal,
+      });
+    },
+  };
+}

@@ -1,0 +1,628 @@
+/**
+ * The loop of an agent: one durable turn, from a user's message to the reply that calls no tool. The session says what
+ * comes next, so that a turn that a crash cut short needs no other code. Every message is durable before the next step.
+ */
+
+import { runViewTool, viewTool, viewToolName } from "../attachments/index.js";
+import type { BlobStore } from "../blobs/index.js";
+import {
+  type CompactionTrigger,
+  type CompactOptions,
+  compact,
+  contextTokens,
+  type Generate,
+  isContextOverflow,
+} from "../compaction/index.js";
+import {
+  type AssistantMessage,
+  type Context,
+  contextFrom,
+  messageText,
+  type ToolCall,
+  type ToolResultMessage,
+  type UserMessage,
+  userMessage,
+} from "../content/index.js";
+import { isBroken, toolsAfter } from "../content/internal.js";
+import { integerOption } from "../core/arguments.js";
+import { Semaphore, sleep, untilAborted } from "../core/concurrency.js";
+import { SessileError } from "../core/errors/index.js";
+import { isRecord } from "../core/shape.js";
+import {
+  type Projection,
+  type ProjectOptions,
+  project,
+  type RefusalSearch,
+  type ReplyDelta,
+  type ReplyStream,
+  resumeRefusalSearch,
+} from "../providers/index.js";
+import { toRejection } from "../providers/internal.js";
+import {
+  type EntryDraft,
+  evaluatePermission,
+  type PermissionRule,
+  type Session,
+  type ToolCallState,
+  toolStarted,
+} from "../session/index.js";
+import { errorType, inferenceResult, type TurnEvent, TurnTrace } from "./events.js";
+import type { TurnModel } from "./models.js";
+import { type RetryOptions, retryWait } from "./retry.js";
+import { appendToTurn, followSteering, steer, waitingMessages } from "./steering.js";
+import { checkInput, declaration, failedResult, resultOf, type Tool, type ToolDeclaration } from "./tools.js";
+
+/** A call that needs a permission which no rule gives or denies. */
+export interface ApprovalRequest {
+  readonly call: ToolCall;
+  /** The tool's name. */
+  readonly permission: string;
+  readonly subject: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * An answer. `always` has a pattern, which the session records: `*` matches any run of characters. `later` leaves the
+ * call open, and the turn ends: the next `runTurn` asks again.
+ */
+export type Approval = "allow" | "deny" | "later" | { readonly always: string };
+
+/** How a turn compacts: options of `compact`, of which `generate` may be left to the turn's model. */
+export type TurnCompaction = Omit<CompactOptions, "generate" | "trigger" | "signal"> &
+  Partial<Pick<CompactOptions, "generate">>;
+
+/** Options of {@link runTurn}. Only the model is required. */
+export interface TurnOptions {
+  /** The model and its client, such as `anthropic(client, { model })`. */
+  // biome-ignore lint/suspicious/noExplicitAny: the value goes from the model's target to the model
+  readonly model: TurnModel<any>;
+  /** A message that begins the turn. It is durable before the first request. */
+  readonly message?: UserMessage;
+  /** The instructions. If they change, the change is appended; see `SystemMessage`. @default those of the session */
+  readonly instructions?: string;
+  readonly tools?: readonly Tool[];
+  /**
+   * The store of attachments, that of the session. With it the model gets the tool that shows an attachment again.
+   * @default results have no bytes
+   */
+  readonly blobs?: Pick<BlobStore, "get" | "put">;
+  /**
+   * Ends the turn. The reply so far is kept, and open calls get results that say so: none runs later unless the model
+   * asks again.
+   */
+  readonly signal?: AbortSignal;
+  /** The most requests. Minimum: 1. @default 100 */
+  readonly maxSteps?: number;
+  /** Ends the turn after a reply, and the results of its calls. */
+  readonly until?: (reply: AssistantMessage) => boolean | Promise<boolean>;
+  /** Calls that run at once. Minimum: 1. @default 8 */
+  readonly maxParallel?: number;
+  /** @default an overflow is an error */
+  readonly compaction?: TurnCompaction;
+  readonly retry?: RetryOptions;
+  /** Rules before those of the session, such as a program's defaults. The last rule that matches counts. */
+  readonly permissions?: readonly PermissionRule[];
+  /** Asks a person about a call. @default "later" */
+  readonly approve?: (request: ApprovalRequest) => Approval | Promise<Approval>;
+  /** Options of the projection, such as a replay policy. `cache` is `cacheConversation` of the caller. */
+  readonly project?: Omit<ProjectOptions, "blobs" | "signal" | "tools" | "viewTool">;
+  /** Chooses what of the context is sent, such as its newest part. @default all */
+  readonly select?: (context: Context) => Context | Promise<Context>;
+  /** Runs a call, around `run`, which runs the tool. @default `run` alone */
+  readonly runCall?: (call: ToolCall, run: () => Promise<ToolResultMessage>) => Promise<ToolResultMessage>;
+  /** Called with pieces of a reply as they come. */
+  readonly onDelta?: (delta: ReplyDelta) => void;
+  /** Called with each request before it is sent: its losses, its attachments, its prefix. */
+  readonly onRequest?: (projection: Projection<unknown>) => void;
+  /** Called at the start and the end of each step. */
+  readonly onEvent?: (event: TurnEvent) => void;
+}
+
+/**
+ * How a turn ended. `done`: the model answered. `refused`, `cut`: see `turnState`. `aborted`: by the signal, or the
+ * last reply was aborted before. `steps`: by `maxSteps`. `condition`: by `until`. `permission`: a call waits for one.
+ */
+export interface TurnEnd {
+  readonly reason: "done" | "refused" | "cut" | "aborted" | "steps" | "condition" | "permission";
+  /** The number of requests that were answered. */
+  readonly steps: number;
+  /** The last reply of this run. */
+  readonly reply?: AssistantMessage;
+}
+
+/**
+ * Runs a turn to its end, or finishes the one that a crash, a stop or a missing permission left: answers calls that
+ * have no result, asks the model, streams, runs its calls, until it calls none. Each step is durable before the next.
+ *
+ * A call that had begun when its process died gets a result that says so, and is not run again unless its tool is
+ * `repeatable`. Arguments that do not pass the schema, an unknown tool and an error of a tool are results. A request that
+ * is too long is compacted; content that the provider refuses is left out; what may succeed later is sent again.
+ *
+ * @throws the provider's error if it cannot be helped; SessileError CONCURRENT_WRITER if another process took the turn on;
+ *   errors of the session and of the blob store
+ * @throws TypeError for a tool whose schema has no JSON Schema, or two tools with one name
+ * @example
+ * ```ts
+ * const model = anthropic(client, { model: "claude-opus-5-5" });
+ * const { reason } = await runTurn(session, { model, message: userMessage("What is in notes.txt?"), tools: [read] });
+ * ```
+ */
+export async function runTurn(session: Session, options: TurnOptions): Promise<TurnEnd> {
+  return new Turn(session, options).run();
+}
+
+const maxCompactions = 3;
+
+class Turn {
+  readonly #session: Session;
+  readonly #options: TurnOptions;
+  readonly #signal: AbortSignal;
+  readonly #trace: TurnTrace;
+  readonly #tools = new Map<string, Tool>();
+  readonly #declarations: readonly ToolDeclaration[];
+  /** In the provider's form. */
+  readonly #declared: readonly unknown[];
+  readonly #permits: Semaphore;
+  #steps = 0;
+  #reply: AssistantMessage | undefined;
+  #search: RefusalSearch | undefined;
+
+  constructor(session: Session, options: TurnOptions) {
+    const { model, tools = [], blobs, signal, onEvent } = options;
+    this.#session = session;
+    this.#options = options;
+    this.#signal = signal ?? new AbortController().signal;
+    this.#trace = new TurnTrace(session.id, model.target.model, onEvent);
+    this.#permits = new Semaphore(integerOption("maxParallel", options.maxParallel, 8, 1));
+    for (const tool of tools) {
+      if (this.#tools.has(tool.name)) throw new TypeError(`tools: expected names once, got two ${tool.name}`);
+      this.#tools.set(tool.name, tool);
+    }
+    const views = blobs === undefined || this.#tools.has(viewToolName) ? [] : [viewTool("plain")];
+    this.#declarations = [...tools.map(declaration), ...views];
+    this.#declared = model.declare(this.#declarations);
+  }
+
+  async run(): Promise<TurnEnd> {
+    const span = this.#trace.turn();
+    try {
+      const reason = await this.#loop();
+      span.end({ "turn.end_reason": reason, "turn.steps": this.#steps });
+      return { reason, steps: this.#steps, ...(this.#reply === undefined ? {} : { reply: this.#reply }) };
+    } catch (error) {
+      span.end({}, error);
+      throw error;
+    }
+  }
+
+  async #loop(): Promise<TurnEnd["reason"]> {
+    const maxSteps = integerOption("maxSteps", this.#options.maxSteps, 100, 1);
+    await this.#begin();
+    for (;;) {
+      const now = await this.#session.turnState();
+      if (now.state === "awaitingResults") {
+        if (this.#signal.aborted) await this.#close(now.calls);
+        else if (await this.#answer(now.calls)) return "permission";
+        continue;
+      }
+      if (this.#signal.aborted) return "aborted";
+      // A reply that the provider paused is continued before anything else.
+      const isAsked = now.state === "awaitingReply" || now.state === "paused";
+      if (isAsked && this.#reply !== undefined && (await this.#options.until?.(this.#reply)))
+        return "condition";
+      const hasNews = now.state !== "paused" && (await this.#enter());
+      if (!isAsked && !hasNews) return now.state === "idle" ? "done" : now.state;
+      if (this.#steps === maxSteps) return "steps";
+      this.#steps++;
+      await this.#ask();
+    }
+  }
+
+  /** Adds the message that begins the turn. Behind calls without results it waits as steering. */
+  async #begin(): Promise<void> {
+    const { message } = this.#options;
+    const { state } = await this.#session.turnState();
+    const isOpen = state === "awaitingResults" || state === "paused";
+    if (isOpen) {
+      if (message !== undefined) await steer(this.#session, message);
+      return;
+    }
+    if (message === undefined) return;
+    const drafts = [...(await this.#changes()), ...(await waitingMessages(this.#session))];
+    await this.#append([...drafts, { type: "message", message }]);
+  }
+
+  /** Appends changed instructions, and messages that wait. Returns whether there is a message to answer. */
+  async #enter(): Promise<boolean> {
+    if ((await this.#session.refresh()).length > 0) await followSteering(this.#session);
+    const messages = await waitingMessages(this.#session);
+    const drafts = [...(await this.#changes()), ...messages];
+    if (drafts.length > 0) await this.#append(drafts);
+    return messages.length > 0;
+  }
+
+  /** The change of instructions and tools since the session last recorded them, as a draft. */
+  async #changes(): Promise<readonly EntryDraft[]> {
+    const { instructions, tools } = this.#options;
+    if (instructions === undefined && tools === undefined) return [];
+    const { items } = await this.#session.context();
+    let known: string | null | undefined;
+    let declared: readonly unknown[] = [];
+    for (const { message } of items) {
+      if (message.role !== "system") continue;
+      if (message.sections?.instructions !== undefined) known = message.sections.instructions;
+      else if (messageText(message) === instructions) known ??= instructions;
+      declared = toolsAfter(declared, message);
+    }
+    const text = (one: unknown) => JSON.stringify(one);
+    const wanted = tools === undefined ? declared : this.#declarations;
+    const isIn = (list: readonly unknown[]) => {
+      const texts = new Set(list.map(text));
+      return (one: unknown) => texts.has(text(one));
+    };
+    const isDeclared = isIn(declared);
+    const isWanted = isIn(wanted);
+    const toolsAdded = wanted.filter((one) => !isDeclared(one));
+    const toolsRemoved = declared
+      .filter((one) => !isWanted(one))
+      .map((one) => (isRecord(one) ? one.name : one));
+    const isChanged = instructions !== undefined && instructions !== known;
+    if (!isChanged && toolsAdded.length + toolsRemoved.length === 0) return [];
+    const message = {
+      role: "system",
+      content: "",
+      ...(isChanged ? { sections: { instructions } } : {}),
+      ...(toolsAdded.length === 0 ? {} : { toolsAdded }),
+      ...(toolsRemoved.length === 0 ? {} : { toolsRemoved }),
+      timestamp: Date.now(),
+    } as const;
+    return [{ type: "message", message }];
+  }
+
+  // The request and its reply.
+
+  /** Asks the model until it replies, the turn is stopped, or nothing helps. */
+  async #ask(): Promise<void> {
+    let compactions = 0;
+    let isWhole = false;
+    for (let attempt = 0; !this.#signal.aborted; ) {
+      const projection = await this.#project(isWhole).catch((error: unknown) => {
+        if (!this.#signal.aborted) throw error;
+      });
+      if (projection === undefined) return;
+      const { message, error, isDropped } = await this.#request(projection);
+      if (isDropped === true) continue;
+      if (message !== undefined) {
+        await this.#append([{ type: "message", message }]);
+        this.#reply = message;
+      }
+      if (error === undefined || this.#signal.aborted) return;
+      const { status } = toRejection(error);
+      const isRefused = status !== undefined && status >= 400 && status < 500 && status !== 429;
+      if (isContextOverflow(error)) {
+        const isShorter = compactions++ < maxCompactions && (await this.#compact("overflow"));
+        if (!isShorter && !this.#signal.aborted) throw error;
+      } else if (isRefused && (await this.#exclude(projection, error))) {
+        // The drafts exclude the cause.
+      } else if (isRefused && projection.continues !== undefined) isWhole = true;
+      else await this.#wait(error, status, attempt++);
+      if (message !== undefined) await this.#append([continueNote]);
+    }
+  }
+
+  /** Waits before another attempt. @throws the error if there is none */
+  async #wait(error: unknown, status: number | undefined, attempt: number): Promise<void> {
+    const { retry } = this.#options;
+    const wait = retryWait(error, status, attempt, retry);
+    if (wait === undefined) throw error;
+    this.#trace.note("turn.retry", { "error.type": errorType(error), "turn.retry.wait_ms": wait });
+    try {
+      await (retry?.sleep ?? sleep)(wait, this.#signal);
+    } catch (reason) {
+      if (!this.#signal.aborted) throw reason;
+    }
+  }
+
+  /** Makes the request, from a context that has room. */
+  async #project(isWhole: boolean): Promise<Projection<unknown>> {
+    const { model, compaction, blobs, select, onRequest } = this.#options;
+    const target = isWhole ? { ...model.target, heldMs: 0 } : model.target;
+    const options: ProjectOptions = {
+      ...this.#options.project,
+      ...(blobs === undefined ? {} : { blobs }),
+      viewTool: blobs !== undefined,
+      tools: this.#declared,
+      signal: this.#signal,
+    };
+    for (let isCompacted = false; ; isCompacted = true) {
+      const context = await this.#session.context();
+      const tokens = contextTokens(context);
+      const isFull = (factor: number) =>
+        !isCompacted &&
+        compaction !== undefined &&
+        compaction.strategy.shouldCompact(context, { window: compaction.window, tokens: tokens * factor });
+      if (isFull(1) && (await this.#compact())) continue;
+      const projection = await project(
+        select === undefined ? context : await select(context),
+        target,
+        options,
+      );
+      // A cache that is lost anyway is the cheapest moment for a cut that is near.
+      if (isFull(1) || (isFull(earlyFactor) && projection.prefix.state === "changed")) {
+        if (await this.#compact()) continue;
+      }
+      onRequest?.(projection);
+      return projection;
+    }
+  }
+
+  /** Compacts. Returns whether the context is shorter; a failure has written nothing. */
+  async #compact(trigger?: CompactionTrigger): Promise<boolean> {
+    const { compaction } = this.#options;
+    if (compaction === undefined) return false;
+    const span = this.#trace.compaction();
+    const options = {
+      generate: this.#generate,
+      ...compaction,
+      ...(trigger === undefined ? {} : { trigger }),
+      signal: this.#signal,
+    };
+    try {
+      const result = await compact(this.#session, options);
+      span.end({ "turn.compaction.status": result.status });
+      return result.status === "compacted" || result.status === "pruned";
+    } catch (error) {
+      span.end({}, error);
+      const isHarmless = SessileError.is(error, "SUMMARY_FAILED") || SessileError.is(error, "IRREDUCIBLE");
+      if (isHarmless || this.#signal.aborted) return false;
+      if (SessileError.is(error, "CONCURRENT_WRITER") && (await followSteering(this.#session))) return false;
+      throw error;
+    }
+  }
+
+  /** Writes a summary by the turn's model, outside the conversation. */
+  readonly #generate: Generate = async ({ system, text }, { signal, maxTokens }) => {
+    const { model } = this.#options;
+    const context = contextFrom([{ role: "system", content: system, timestamp: 0 }, userMessage(text)]);
+    const { value } = await project(context, model.target, { signal });
+    const stream = await model.ask({ value, tools: [], isContinued: false, maxTokens, signal });
+    const message = await stream.message();
+    if (isBroken(message)) throw replyError(stream, message);
+    return { text: messageText(message), usage: message.usage };
+  };
+
+  /**
+   * Sends a request. `message` is the reply, or what came of one that broke off; `error` says why it did. `isDropped`:
+   * the reply was not shown, and does not count, since it did not see all of the content.
+   */
+  async #request(projection: Projection<unknown>): Promise<{
+    readonly message?: AssistantMessage;
+    readonly error?: unknown;
+    readonly isDropped?: boolean;
+  }> {
+    const { model, onDelta = () => undefined } = this.#options;
+    const isContinued = projection.continues !== undefined;
+    const span = this.#trace.inference(projection.continues);
+    const request = { value: projection.value, tools: this.#declared, isContinued, signal: this.#signal };
+    let stream: ReplyStream;
+    try {
+      stream = await model.ask(request);
+    } catch (error) {
+      span.end({}, error);
+      return { error };
+    }
+    const held: ReplyDelta[] = [];
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      for await (const delta of stream) {
+        if (this.#search === undefined) onDelta(delta);
+        else held.push(delta);
+      }
+    } catch (error) {
+      failure = { error };
+    }
+    const message = await stream.message();
+    const isWhole = failure === undefined && (!isBroken(message) || message.refused === true);
+    const error = isWhole ? undefined : (failure?.error ?? replyError(stream, message));
+    span.end(inferenceResult(message), error);
+    if (isWhole && (await this.#restore())) return { isDropped: true };
+    for (const delta of held) onDelta(delta);
+    if (isWhole) return { message };
+    // The words that a person has read stay.
+    const kept = message.content.length === 0 ? {} : { message };
+    if (failure === undefined) return { ...kept, error };
+    if (kept.message !== undefined) await this.#append([{ type: "message", message }]);
+    throw failure.error;
+  }
+
+  /** Leaves out what the provider refused. Returns whether to send again. */
+  async #exclude(projection: Projection<unknown>, error: unknown): Promise<boolean> {
+    this.#search ??= await resumeRefusalSearch(this.#session);
+    const fault = projection.explain(error, this.#search);
+    if (fault === undefined) return false;
+    const { code, entryId, certainty } = fault;
+    this.#trace.note("turn.refusal", {
+      "turn.refusal.code": code,
+      "turn.refusal.entry": entryId,
+      "turn.refusal.certainty": certainty,
+    });
+    await this.#append(fault.drafts);
+    return code === "excluded";
+  }
+
+  /** Restores content that the search proved innocent. Returns whether to send again, with it. */
+  async #restore(): Promise<boolean> {
+    const innocent = this.#search?.accepted(await this.#session.context()) ?? [];
+    if (innocent.length > 0) await this.#append(innocent);
+    return innocent.length > 0;
+  }
+
+  // Calls and their results.
+
+  /** Answers calls without results. Returns whether one waits for a permission. */
+  async #answer(calls: readonly ToolCallState[]): Promise<boolean> {
+    let waits = false;
+    for (const group of parallelGroups(calls, this.#tools)) {
+      const stop = new AbortController();
+      const signal = AbortSignal.any([this.#signal, stop.signal]);
+      let failure: { readonly error: unknown } | undefined;
+      const work = group.map((state) =>
+        this.#permits
+          .run(async () => {
+            if (!signal.aborted && (await this.#call(state, signal))) waits = true;
+          })
+          .catch((error: unknown) => {
+            failure ??= { error };
+            stop.abort(error);
+          }),
+      );
+      await Promise.all(work);
+      if (failure !== undefined) throw (failure as { readonly error: unknown }).error;
+      if (this.#signal.aborted) return false;
+    }
+    return waits;
+  }
+
+  /** Answers one call. Returns whether it waits for a permission. */
+  async #call({ call, state }: ToolCallState, signal: AbortSignal): Promise<boolean> {
+    const tool = this.#tools.get(call.name);
+    const { blobs } = this.#options;
+    if (tool === undefined && call.name === viewToolName && blobs !== undefined) {
+      await this.#view(call, blobs, signal);
+      return false;
+    }
+    if (state === "running" && tool?.repeatable !== true) {
+      await this.#result(failedResult(call, interruptedWords));
+      return false;
+    }
+    if (tool === undefined) {
+      const known = [...this.#tools.keys()].join(", ");
+      await this.#result(failedResult(call, `There is no tool ${call.name}. The tools are: ${known}`));
+      return false;
+    }
+    const checked = await checkInput(tool, call.arguments);
+    if (!checked.isValid) {
+      await this.#result(failedResult(call, `The arguments are not valid.\n${checked.problems}`));
+      return false;
+    }
+    const answer = await this.#permission(call, checked.subject, signal);
+    if (answer === "later") return !signal.aborted;
+    if (answer === "deny") await this.#result(failedResult(call, "The user does not allow this call."));
+    else await this.#run(tool, call, checked.input, signal);
+    return false;
+  }
+
+  async #run(tool: Tool, call: ToolCall, input: unknown, signal: AbortSignal): Promise<void> {
+    const { blobs, runCall = (_call, run) => run() } = this.#options;
+    // Durable before the tool runs: after a crash, a call without it had no effects.
+    await this.#append([toolStarted.draft({ toolCallId: call.id })]);
+    const span = this.#trace.call(call);
+    const run = async () =>
+      resultOf(call, await tool.run(input, { call, session: this.#session, signal }), { blobs, signal });
+    let result: ToolResultMessage;
+    let thrown: unknown;
+    try {
+      result = await untilAborted(runCall(call, run), signal);
+    } catch (error) {
+      thrown = error;
+      result = failedResult(call, signal.aborted ? stoppedWords : error);
+    }
+    span.end({}, thrown ?? (result.isError ? "tool_error" : undefined));
+    await this.#result(result);
+  }
+
+  /** The rules decide, and the caller if they ask. */
+  async #permission(
+    call: ToolCall,
+    subject: string | undefined,
+    signal: AbortSignal,
+  ): Promise<"allow" | "deny" | "later"> {
+    if (subject === undefined) return "allow";
+    const permission = call.name;
+    const rules = [...(this.#options.permissions ?? []), ...(this.#session.info.permission ?? [])];
+    const decided = evaluatePermission(rules, permission, subject);
+    if (decided !== "ask") return decided;
+    const { approve } = this.#options;
+    if (approve === undefined) return "later";
+    const request = { call, permission, subject, signal };
+    const answer = await untilAborted(Promise.resolve(approve(request)), signal).catch((error: unknown) => {
+      if (signal.aborted) return "later" as const;
+      throw error;
+    });
+    if (typeof answer === "string") return answer;
+    await this.#session.approveAlways({ permission, pattern: answer.always });
+    return "allow";
+  }
+
+  /** Shows an attachment again. The view and the result are one append. */
+  async #view(call: ToolCall, blobs: Pick<BlobStore, "get">, signal: AbortSignal): Promise<void> {
+    const session = this.#session;
+    const drafts: EntryDraft[] = [];
+    const viewed = {
+      leafId: session.leafId,
+      tree: () => session.tree(),
+      entry: (id: string) => session.entry(id),
+      append: async (views: readonly EntryDraft[]) => void drafts.push(...views),
+    };
+    const message = await runViewTool(viewed, call, { blobs, signal });
+    await this.#append([...drafts, { type: "message", message }]);
+  }
+
+  /** Answers open calls after a stop, so that none of them runs behind the next message. */
+  async #close(calls: readonly ToolCallState[]): Promise<void> {
+    await this.#append(
+      calls.map(({ call, state }) => ({
+        type: "message",
+        message: failedResult(call, state === "running" ? stoppedWords : notRunWords),
+      })),
+    );
+  }
+
+  async #result(message: ToolResultMessage): Promise<void> {
+    await this.#append([{ type: "message", message }]);
+  }
+
+  async #append(drafts: readonly EntryDraft[]): Promise<void> {
+    await appendToTurn(this.#session, drafts);
+  }
+}
+
+/** Consecutive calls that may run beside each other, or one that may not. */
+function parallelGroups(
+  calls: readonly ToolCallState[],
+  tools: ReadonlyMap<string, Tool>,
+): readonly (readonly ToolCallState[])[] {
+  const groups: ToolCallState[][] = [];
+  let isOpen = false;
+  for (const state of calls) {
+    const isParallel = tools.get(state.call.name)?.parallel === true;
+    if (isOpen && isParallel) groups.at(-1)?.push(state);
+    else groups.push([state]);
+    isOpen = isParallel;
+  }
+  return groups;
+}
+
+/** The error of a reply that broke off. */
+function replyError(
+  stream: ReplyStream,
+  { errorMessage = "the reply broke off" }: AssistantMessage,
+): unknown {
+  return stream.error ?? new SessileError("REPLY_FAILED", errorMessage, { details: {} });
+}
+
+/** The context is this part of the size at which a compaction is due, if one that would come soon comes early. */
+const earlyFactor = 4 / 3;
+
+const interruptedWords =
+  "Interrupted: the process that ran this call ended. Its effects are unknown. Look before you call it again.";
+const stoppedWords = "Stopped by the user while it ran. Its effects are unknown.";
+const notRunWords = "Not run: the user stopped the turn.";
+
+/** Some models refuse a request that ends with their own words. */
+const continueNote: EntryDraft = {
+  type: "custom_message",
+  customType: "sessile.continue",
+  content: "Your reply broke off. Go on where it ended, without repeating it.",
+  display: false,
+};

@@ -1,0 +1,126 @@
+/**
+ * Messages that a person adds while a turn runs: durable at once, and part of the conversation from the next request
+ * on. Until then an entry outside the conversation holds each of them, since it must not come between a call and its
+ * result.
+ */
+
+import { asUserMessage, type UserMessage } from "../content/index.js";
+import { Mutex } from "../core/concurrency.js";
+import { SessileError } from "../core/errors/index.js";
+import { uuidv7 } from "../core/ids.js";
+import { isRecord } from "../core/shape.js";
+import { ownEntry } from "../log/internal.js";
+import type { AppendOptions, EntryDraft, Session, SessionEntry } from "../session/index.js";
+
+/** A message that waits, and the id that its entry will have, so that it enters once. */
+interface Steering {
+  readonly messageId: string;
+  readonly message: UserMessage;
+}
+
+const steering = ownEntry<Steering>("sessile.steering", (data) => {
+  if (!isRecord(data) || typeof data.messageId !== "string")
+    throw new TypeError("steering: expected a messageId and a message");
+  return { messageId: data.messageId, message: asUserMessage(data.message, { trusted: true }) };
+});
+
+/**
+ * Adds a message for a turn that runs, in this process or another: durable once it resolves. `runTurn` appends it
+ * to the conversation before its next request, in the order of the calls; after a crash, the next `runTurn` does.
+ *
+ * @param session any handle of the session that is open for writing, such as one of its own in another process
+ * @returns the id that the message will have
+ * @throws errors of `append`
+ * @example
+ * ```ts
+ * await steer(session, userMessage("Use the other file."));
+ * ```
+ */
+export async function steer(session: Session, message: UserMessage): Promise<string> {
+  const messageId = uuidv7(Date.now());
+  await session.append([steering.draft({ messageId, message })], { conflict: "follow" });
+  return messageId;
+}
+
+/** Replies behind which no message waits: each request takes all that came before it. */
+const mostReplies = 2;
+
+/** The messages that wait, as drafts, oldest first. Reads the newest entries of the path alone. */
+export async function waitingMessages(session: Session): Promise<readonly EntryDraft[]> {
+  const waiting: EntryDraft[] = [];
+  const entered = new Set<string>();
+  let replies = 0;
+  let before: string | undefined;
+  do {
+    const page = await session.recent({ messages: 50, ...(before === undefined ? {} : { before }) });
+    for (const entry of page.entries.toReversed()) {
+      if (entry.type === "message") {
+        entered.add(entry.id);
+        const { message } = entry;
+        // A reply that the provider paused is continued without new words.
+        if (message.role === "assistant" && message.stopReason !== "pause") replies++;
+      }
+      if (replies === mostReplies) break;
+      const found = steering.read(entry);
+      if (found !== undefined && !entered.has(found.messageId))
+        waiting.unshift({ type: "message", id: found.messageId, message: found.message });
+    }
+    before = page.before;
+  } while (replies < mostReplies && before !== undefined);
+  return waiting;
+}
+
+const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
+
+/** Moves the leaf behind messages that other handles added after it. Returns whether it moved. */
+export async function followSteering(session: Session): Promise<boolean> {
+  const tree = await session.tree();
+  const start = session.leafId;
+  let leaf = start;
+  let end = start;
+  for (;;) {
+    const next = tree.children(leaf).at(-1);
+    if (next === undefined) break;
+    const entry = next.type === "custom" ? await session.entry(next.id) : undefined;
+    if (entry !== undefined && steering.read(entry) !== undefined) end = next.id;
+    else if (!metadata.has(next.type)) break;
+    leaf = next.id;
+  }
+  if (end === start) return false;
+  await session.branch(end);
+  return true;
+}
+
+/**
+ * Appends entries of a turn. Steering by another handle is no conflict: the entries follow it. Anything else is, so
+ * that one process runs a call.
+ *
+ * @throws SessileError CONCURRENT_WRITER if another handle took the turn on
+ */
+export async function appendToTurn(
+  session: Session,
+  drafts: readonly EntryDraft[],
+  options: AppendOptions = {},
+): Promise<readonly SessionEntry[]> {
+  for (;;) {
+    try {
+      return await session.append(drafts, options);
+    } catch (error) {
+      if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
+      // Another append of the turn, which failed with this one, may have moved the leaf.
+      const { expected } = error.details;
+      const moved = await oneAtATime(session).run(
+        async () => (session.leafId ?? "none") !== expected || followSteering(session),
+      );
+      if (!moved) throw error;
+    }
+  }
+}
+
+const mutexes = new WeakMap<Session, Mutex>();
+
+function oneAtATime(session: Session): Mutex {
+  const mutex = mutexes.get(session) ?? new Mutex();
+  mutexes.set(session, mutex);
+  return mutex;
+}

@@ -1,0 +1,522 @@
+import {
+  assistantMessage,
+  memoryBlobStore,
+  memorySessionStore,
+  type Session,
+  toolStarted,
+  userMessage,
+} from "sessile";
+import { rollingSummary } from "sessile/compaction";
+import { runTurn, steer, type TurnEvent, type TurnOptions, tool } from "sessile/turn";
+import { describe, expect, test } from "vitest";
+import { png } from "../support/media-files.js";
+import { countingTool, type Said, scriptedModel, shortHistory } from "../support/turn.js";
+
+async function newSession() {
+  const blobs = memoryBlobStore();
+  const store = memorySessionStore({ blobs });
+  return { blobs, store, session: await store.create({ cwd: "/work" }) };
+}
+
+/** A turn of a new session with a script, one reply after the other. */
+async function turnWith(script: readonly Said[], options: Partial<TurnOptions> = {}, session?: Session) {
+  const at = session ?? (await newSession()).session;
+  const model = scriptedModel((_request, count) => script[count] ?? "Done.");
+  const message = userMessage("Go.");
+  const end = await runTurn(at, { model, ...(session === undefined ? { message } : {}), ...options });
+  return { end, model, session: at, history: await shortHistory(at) };
+}
+
+describe("a turn", () => {
+  test("asks, runs the calls, and ends with the reply that calls no tool", async () => {
+    const read = countingTool("read");
+    const script = [
+      [
+        ["read", "a"],
+        ["read", "b"],
+      ],
+      "Both are read.",
+    ] as const;
+    const { end, history, model } = await turnWith(script, { tools: [read] });
+    expect(end).toMatchObject({ reason: "done", steps: 2, reply: { role: "assistant" } });
+    expect(history.slice(1)).toEqual([
+      "user: Go.",
+      "assistant: <a> <b>",
+      "result a: ran a",
+      "result b: ran b",
+      "assistant: Both are read.",
+    ]);
+    expect(read.ran).toEqual(["a", "b"]);
+    expect(model.requests[0]?.tools).toEqual([
+      { name: "read", description: "The tool read.", input_schema: { type: "object" } },
+    ]);
+  });
+
+  test("answers a call of an unknown tool, wrong arguments and an error of a tool by results", async () => {
+    const strict = countingTool("strict", {
+      parameters: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
+    });
+    const fails = tool({
+      name: "fails",
+      description: "Fails.",
+      parameters: { type: "object" },
+      run: () => {
+        throw new Error("no such file");
+      },
+    });
+    const calls = [
+      ["strict", "a"],
+      ["strict", "b", { n: "1" }],
+      ["strict", "c", { n: 1 }],
+      ["other", "d"],
+      ["fails", "e"],
+    ] as const;
+    const { history, session } = await turnWith([calls], { tools: [strict, fails] });
+    expect(history.slice(3, 8)).toEqual([
+      "result a!: The arguments are not valid.",
+      "result b!: The arguments are not valid.",
+      "result c: ran c",
+      "result d!: There is no tool other. The tools are: strict, fails",
+      "result e!: no such file",
+    ]);
+    expect(strict.ran).toEqual(["c"]);
+    const started = (await session.path()).flatMap((entry) => toolStarted.read(entry)?.toolCallId ?? []);
+    expect(started).toEqual(["c", "e"]);
+  });
+
+  test("runs calls beside each other only if their tools say so", async () => {
+    const log: string[] = [];
+    const slow = (name: string, parallel: boolean) =>
+      tool({
+        name,
+        description: name,
+        parameters: { type: "object" },
+        parallel,
+        run: async (_input, { call }) => {
+          log.push(`+${call.id}`);
+          for (let wait = 0; wait < 50; wait++) await undefined;
+          log.push(`-${call.id}`);
+          return "ok";
+        },
+      });
+    const calls = [
+      ["one", "a"],
+      ["one", "b"],
+      ["many", "c"],
+      ["many", "d"],
+    ] as const;
+    await turnWith([calls], { tools: [slow("one", false), slow("many", true)] });
+    expect(log).toEqual(["+a", "-a", "+b", "-b", "+c", "+d", "-c", "-d"]);
+    log.length = 0;
+    await turnWith([calls], { tools: [slow("one", false), slow("many", true)], maxParallel: 1 });
+    expect(log.slice(4)).toEqual(["+c", "-c", "+d", "-d"]);
+  });
+
+  test("stores the bytes of results, and shows them again by the view tool", async () => {
+    const { session, blobs } = await newSession();
+    const bytes = png({ width: 3, height: 4 });
+    const shot = tool({
+      name: "shot",
+      description: "Takes a picture.",
+      parameters: { type: "object" },
+      run: () => ["here", { bytes, name: "shot.png" }],
+    });
+    const model = scriptedModel(({ value }, count): Said => {
+      if (count === 0) return [["shot", "a"]];
+      if (count !== 2) return "Seen.";
+      const id = /res_[0-9a-f]{16}/.exec(JSON.stringify(value))?.[0];
+      return [["view_resource", "b", { resourceId: id }]];
+    });
+    await runTurn(session, { model, blobs, tools: [shot], message: userMessage("Look.") });
+    await runTurn(session, { model, blobs, tools: [shot], message: userMessage("Again.") });
+    const images = model.requests.map(
+      ({ value }) => JSON.stringify(value).split('"type":"image"').length - 1,
+    );
+    expect(images).toEqual([0, 1, 0, 1]);
+    expect(model.requests[0]?.tools.map((one) => (one as { name: string }).name)).toEqual([
+      "shot",
+      "view_resource",
+    ]);
+    await expect(turnWith([[["shot", "a"]]], { tools: [shot] })).resolves.toMatchObject({
+      history: expect.arrayContaining([
+        "result a!: blobs: expected a store for the bytes of the tool's result",
+      ]),
+    });
+  });
+
+  test("records instructions and tools, and appends what changes", async () => {
+    const { session } = await newSession();
+    const model = scriptedModel(() => "Yes.", { model: "claude-opus-5-5" });
+    const turn = (instructions: string, names: readonly string[]) =>
+      runTurn(session, {
+        model,
+        instructions,
+        tools: names.map((name) => countingTool(name)),
+        message: userMessage("Go."),
+      });
+    await turn("Be brief.", ["a"]);
+    await turn("Be brief.", ["a"]);
+    await turn("Be long.", ["a", "b"]);
+    const systems = (await session.context()).items.flatMap(({ message }) =>
+      message.role === "system" ? [message] : [],
+    );
+    expect(systems.map(({ sections, toolsAdded }) => [sections, toolsAdded?.length])).toEqual([
+      [{ instructions: "Be brief." }, 1],
+      [{ instructions: "Be long." }, 1],
+    ]);
+    const [first, second, third] = model.requests.map(({ value }) => value);
+    expect(second?.system).toEqual(first?.system);
+    // A model that binds reasoning gets the change where it was made.
+    expect(third?.system).toEqual(first?.system);
+    expect(third?.messages.map(({ role }) => role)).toEqual([
+      "user",
+      "assistant",
+      "user",
+      "assistant",
+      "user",
+      "system",
+    ]);
+  });
+
+  test("ends after the most steps, by a condition, at a refusal and at a cut", async () => {
+    const read = countingTool("read");
+    const forever = Array.from({ length: 9 }, (_, at) => [["read", `c${at}`]] as const);
+    const few = await turnWith(forever, { tools: [read], maxSteps: 2 });
+    expect([few.end.reason, few.end.steps, few.history.at(-1)]).toEqual(["steps", 2, "result c1: ran c1"]);
+    const until = ({ content }: { readonly content: readonly unknown[] }) =>
+      JSON.stringify(content).includes("c2");
+    const condition = await turnWith(forever, { tools: [read], until });
+    expect([condition.end.reason, condition.end.steps]).toEqual(["condition", 3]);
+    const text = [{ type: "text", text: "No", citations: null }] as const;
+    const refused = await turnWith([{ reply: { content: text, stop_reason: "refusal" } }]);
+    expect(refused.end.reason).toBe("refused");
+    const cut = await turnWith([{ reply: { content: text, stop_reason: "max_tokens" } }]);
+    expect(cut.end.reason).toBe("cut");
+    const paused = await turnWith([{ reply: { content: text, stop_reason: "pause_turn" } }, "Yes"]);
+    expect([paused.end.reason, paused.end.steps]).toEqual(["done", 2]);
+  });
+
+  test("tells its steps by the names of the convention", async () => {
+    const events: TurnEvent[] = [];
+    await turnWith([[["read", "a"]], "Done."], {
+      tools: [countingTool("read")],
+      onEvent: (event) => events.push(event),
+    });
+    expect(events.map(({ phase, name }) => `${phase} ${name}`)).toEqual([
+      "start invoke_agent",
+      "start chat claude-opus-5",
+      "end chat claude-opus-5",
+      "start execute_tool read",
+      "end execute_tool read",
+      "start chat claude-opus-5",
+      "end chat claude-opus-5",
+      "end invoke_agent",
+    ]);
+    expect(events[2]?.attributes).toMatchObject({
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": "anthropic",
+      "gen_ai.response.finish_reasons": ["toolUse"],
+      "gen_ai.usage.input_tokens": 10,
+      "gen_ai.usage.output_tokens": 5,
+    });
+    expect(events[3]?.attributes).toMatchObject({ "gen_ai.tool.name": "read", "gen_ai.tool.call.id": "a" });
+    expect(new Set(events.map(({ parentId }) => parentId))).toEqual(new Set([undefined, events[0]?.spanId]));
+  });
+});
+
+describe("a turn that a crash cut short", () => {
+  /** A session as a process leaves it that ends in the middle of three calls. */
+  async function cutShort() {
+    const { session } = await newSession();
+    const call = (name: string, id: string) => ({ type: "toolCall", id, name, arguments: {} }) as const;
+    const maker = { provider: "anthropic", model: "claude-opus-5" };
+    await session.appendMessage(userMessage("Go."));
+    const calls = [call("read", "a"), call("again", "b"), call("read", "c")];
+    await session.appendMessage(assistantMessage(maker, ...calls));
+    for (const toolCallId of ["a", "b"]) await session.append([toolStarted.draft({ toolCallId })]);
+    return session;
+  }
+
+  test("answers a call that had begun, runs the others, and asks on", async () => {
+    const session = await cutShort();
+    const [read, again] = [countingTool("read"), countingTool("again", { repeatable: true })];
+    const { end, history } = await turnWith([], { tools: [read, again] }, session);
+    expect(end.reason).toBe("done");
+    expect(history.filter((line) => !line.startsWith("system")).slice(2)).toEqual([
+      expect.stringMatching("^result a!: Interrupted"),
+      "result b: ran b",
+      "result c: ran c",
+      "assistant: Done.",
+    ]);
+    expect([read.ran, again.ran]).toEqual([["c"], ["b"]]);
+  });
+
+  test("takes a new message behind its results", async () => {
+    const session = await cutShort();
+    const { history } = await turnWith([], { message: userMessage("And now?") }, session);
+    expect(history.slice(-3)).toEqual([
+      "result c!: There is no tool read. The tools are: ",
+      "user: And now?",
+      "assistant: Done.",
+    ]);
+  });
+});
+
+describe("a stop", () => {
+  test("keeps what was shown, and ends", async () => {
+    const stop = new AbortController();
+    const shown: string[] = [];
+    const { end, history } = await turnWith(["A long reply."], {
+      signal: stop.signal,
+      onDelta: (delta) => {
+        if (delta.type === "text") shown.push(delta.text);
+        stop.abort();
+      },
+    });
+    expect(end.reason).toBe("aborted");
+    expect(history.at(-1)).toBe(`assistant(aborted): ${shown.join("")}`);
+  });
+
+  test("answers open calls, so that none runs behind the next message", async () => {
+    const { session } = await newSession();
+    const stop = new AbortController();
+    const slow = tool({
+      name: "slow",
+      description: "Never ends.",
+      parameters: { type: "object" },
+      run: () => new Promise<never>(() => stop.abort()),
+    });
+    const read = countingTool("read");
+    const script = [
+      [
+        ["slow", "a"],
+        ["read", "b"],
+      ],
+      "Done.",
+    ] as const;
+    const model = scriptedModel((_request, count) => script[count] ?? "Done.");
+    const options = { model, tools: [slow, read] };
+    const end = await runTurn(session, { ...options, message: userMessage("Go."), signal: stop.signal });
+    expect(end.reason).toBe("aborted");
+    expect((await shortHistory(session)).slice(-2)).toEqual([
+      "result a!: Stopped by the user while it ran. Its effects are unknown.",
+      "result b!: Not run: the user stopped the turn.",
+    ]);
+    await runTurn(session, { ...options, message: userMessage("Not that.") });
+    expect((await shortHistory(session)).slice(-2)).toEqual(["user: Not that.", "assistant: Done."]);
+    expect(read.ran).toEqual([]);
+  });
+});
+
+describe("steering", () => {
+  test("enters at the next request, in order, from this handle and from another", async () => {
+    const { session, store } = await newSession();
+    const model = scriptedModel((_request, count) => (count === 0 ? [["read", "a"]] : "Done."));
+    const read = countingTool("read", {
+      run: async () => {
+        await steer(session, userMessage("first"));
+        await using other = await store.open(session.id, { mode: "write" });
+        await steer(other, userMessage("second"));
+        return "read";
+      },
+    });
+    const end = await runTurn(session, { model, tools: [read], message: userMessage("Go.") });
+    expect(end.reason).toBe("done");
+    expect((await shortHistory(session)).slice(2)).toEqual([
+      "assistant: <a>",
+      "result a: read",
+      "user: first",
+      "user: second",
+      "assistant: Done.",
+    ]);
+  });
+
+  test("waits for the next turn if this one ended, and enters once", async () => {
+    const { session, store } = await newSession();
+    const model = scriptedModel(() => "Yes.");
+    await runTurn(session, { model, message: userMessage("Go.") });
+    await steer(session, userMessage("one"));
+    await steer(session, userMessage("two"));
+    await using other = await store.open(session.id, { mode: "write" });
+    await runTurn(other, { model, message: userMessage("three") });
+    await runTurn(other, { model });
+    expect(await shortHistory(other)).toEqual([
+      "user: Go.",
+      "assistant: Yes.",
+      "user: one",
+      "user: two",
+      "user: three",
+      "assistant: Yes.",
+    ]);
+  });
+
+  test("during a reply starts another request", async () => {
+    const { session } = await newSession();
+    const model = scriptedModel((_request, count) => ["First.", "Second."][count] ?? "Third.");
+    const steered: Promise<string>[] = [];
+    const onDelta = () => {
+      if (steered.length === 0) steered.push(steer(session, userMessage("wait")));
+    };
+    const { steps } = await runTurn(session, { model, message: userMessage("Go."), onDelta });
+    expect(steps).toBe(2);
+    expect((await shortHistory(session)).slice(1)).toEqual([
+      "assistant: First.",
+      "user: wait",
+      "assistant: Second.",
+    ]);
+  });
+
+  test("a turn that another process took on is a conflict", async () => {
+    const { session, store } = await newSession();
+    const model = scriptedModel((_request, count) => (count === 0 ? [["read", "a"]] : "Done."));
+    const read = countingTool("read", {
+      run: async () => {
+        await using other = await store.open(session.id, { mode: "write" });
+        await runTurn(other, { model, tools: [] });
+        return "read";
+      },
+    });
+    await expect(
+      runTurn(session, { model, tools: [read], message: userMessage("Go.") }),
+    ).rejects.toMatchObject({
+      code: "CONCURRENT_WRITER",
+    });
+  });
+});
+
+describe("permissions", () => {
+  const bash = () => countingTool("bash", { subject: ({ command }) => String(command) });
+  const calls = [
+    ["bash", "a", { command: "ls" }],
+    ["bash", "b", { command: "rm x" }],
+  ] as const;
+
+  test("are those of the session, and the rest is asked", async () => {
+    const asked: string[] = [];
+    const tool = bash();
+    const { session } = await newSession();
+    const model = scriptedModel((_request, count) => (count % 2 === 0 ? calls : "Done."));
+    const options: TurnOptions = {
+      model,
+      tools: [tool],
+      permissions: [{ permission: "bash", pattern: "rm *", action: "deny" }],
+      approve: ({ subject }) => {
+        asked.push(subject);
+        return { always: "ls" };
+      },
+    };
+    await runTurn(session, { ...options, message: userMessage("Go.") });
+    await runTurn(session, { ...options, message: userMessage("Again.") });
+    expect([asked, tool.ran]).toEqual([["ls"], ["a", "a"]]);
+    expect(await shortHistory(session)).toContain("result b!: The user does not allow this call.");
+  });
+
+  test("leave a call open if nobody answers, and the next turn goes on", async () => {
+    const tool = bash();
+    const { end, session, model } = await turnWith([calls], { tools: [tool] });
+    expect([end.reason, tool.ran]).toEqual(["permission", []]);
+    const approved = await runTurn(session, { model, tools: [tool], approve: () => "allow" });
+    expect([approved.reason, tool.ran]).toEqual(["done", ["a", "b"]]);
+  });
+});
+
+describe("a failure", () => {
+  const overloaded = Object.assign(new Error("Overloaded"), { status: 529 });
+
+  test("that may pass is tried again, as long as the provider asks for, within bounds", async () => {
+    const waits: number[] = [];
+    const retry = { random: () => 0.5, now: () => 0, sleep: async (ms: number) => void waits.push(ms) };
+    const askedFor = (headers: Record<string, string>) => ({
+      fail: Object.assign(new Error("slow down"), { status: 429, headers: new Headers(headers) }),
+    });
+    const date = new Date(7000).toUTCString();
+    const script = [
+      { fail: overloaded },
+      askedFor({ "retry-after": "3" }),
+      askedFor({ "retry-after": date }),
+    ];
+    const { end } = await turnWith([...script, askedFor({ "retry-after-ms": "20" })], { retry });
+    expect([end.reason, waits]).toEqual(["done", [500, 3000, 7000, 4000]]);
+    const late = turnWith([askedFor({ "retry-after": "3600" })], { retry });
+    await expect(late).rejects.toMatchObject({ status: 429 });
+    await expect(turnWith(Array(9).fill({ fail: overloaded }), { retry })).rejects.toBe(overloaded);
+    const wrong = Object.assign(new Error("invalid key"), { status: 401 });
+    await expect(turnWith([{ fail: wrong }], { retry })).rejects.toBe(wrong);
+  });
+
+  test("in the middle of a reply keeps its words, and the next request goes on behind them", async () => {
+    const retry = { sleep: async () => undefined };
+    const error = { type: "overloaded_error", message: "Overloaded" };
+    const { end, history } = await turnWith([{ cut: "One, ", error }, { cut: "two, " }, "three."], { retry });
+    expect(end.reason).toBe("done");
+    expect(history).toEqual(
+      [
+        "user: Go.",
+        "assistant(error): One,",
+        "custom: Your reply broke off. Go on where it ended, without repeating it.",
+        "assistant(aborted): two,",
+        "custom: Your reply broke off. Go on where it ended, without repeating it.",
+        "assistant: three.",
+      ].map((line) => expect.stringContaining(line)),
+    );
+  });
+
+  test("of a request that is too long compacts", async () => {
+    const { session } = await newSession();
+    let isLong = true;
+    const model = scriptedModel(({ value }): Said => {
+      const text = JSON.stringify(value);
+      if (text.includes("<conversation>")) {
+        isLong = false;
+        return "## Summary\nAll of it.";
+      }
+      const fail = Object.assign(new Error("prompt is too long: 300000 tokens > 200000 maximum"), {
+        status: 400,
+      });
+      return isLong ? { fail } : "Done.";
+    });
+    for (let at = 0; at < 6; at++) {
+      await session.appendMessage(userMessage(`${at} ${"words ".repeat(400)}`));
+      await session.appendMessage({
+        role: "assistant",
+        content: [{ type: "text", text: "ok ".repeat(400) }],
+        provider: "anthropic",
+        model: "claude-opus-5",
+        stopReason: "stop",
+        timestamp: 1,
+      });
+    }
+    const strategy = rollingSummary({ reserveTokens: 100, keepRecentTokens: 500 });
+    const compaction = { strategy, window: 100_000 };
+    const end = await runTurn(session, { model, compaction, message: userMessage("Go.") });
+    expect(end.reason).toBe("done");
+    expect((await shortHistory(session))[0]).toBe("summary");
+    isLong = true;
+    await expect(runTurn(session, { model, message: userMessage("Go.") })).rejects.toMatchObject({
+      status: 400,
+    });
+  });
+
+  test("of a refused image leaves it out, and nothing of the search is shown", async () => {
+    const { session, blobs } = await newSession();
+    const shown: string[] = [];
+    const bytes = [1, 2, 3, 4].map((width) => png({ width, height: 9 }));
+    const base64 = Buffer.from(bytes[2] ?? []).toString("base64");
+    const model = scriptedModel(({ value }): Said => {
+      const fail = Object.assign(new Error("Could not process image"), { status: 400 });
+      return JSON.stringify(value).includes(base64) ? { fail } : "Seen.";
+    });
+    const { ingest } = await import("sessile/attachments");
+    const images = await ingest(
+      bytes.map((one) => ({ bytes: one })),
+      { blobs },
+    );
+    const message = userMessage("Look.", ...images);
+    const onDelta = (delta: { type: string; text?: string }) => shown.push(delta.text ?? "");
+    const end = await runTurn(session, { model, blobs, message, onDelta });
+    expect(end.reason).toBe("done");
+    expect(shown).toEqual(["Seen."]);
+    const last = JSON.stringify(model.requests.at(-1)?.value);
+    expect(last.split('"type":"image"').length - 1).toBe(3);
+  });
+});
