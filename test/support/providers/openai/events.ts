@@ -34,13 +34,31 @@ export function chatEvents({ id, created, model, choices, usage }: ChatCompletio
 
 /** A response as it is streamed, as far as the client reads it: its beginning, its items, and the whole. */
 export function responseEvents(response: Response): readonly object[] {
-  const items = response.output.flatMap((item, output_index) =>
-    ["added", "done"].map((what) => ({ type: `response.output_item.${what}`, output_index, item })),
-  );
+  const items = response.output.flatMap((item, output_index) => [
+    { type: "response.output_item.added", output_index, item: begun(item) },
+    ...textDeltas(item, output_index),
+    { type: "response.output_item.done", output_index, item },
+  ]);
   const events = [
     { type: "response.created", response: { ...response, status: "in_progress", output: [] } },
     ...items,
     { type: "response.completed", response },
   ];
   return events.map((event, sequence_number) => ({ ...event, sequence_number }));
+}
+
+function begun(item: OpenAI.Responses.ResponseOutputItem): object {
+  return item.type === "message" ? { ...item, status: "in_progress", content: [] } : item;
+}
+
+function textDeltas(item: OpenAI.Responses.ResponseOutputItem, output_index: number): readonly object[] {
+  if (item.type !== "message") return [];
+  return item.content.flatMap((part, content_index): readonly object[] => {
+    const place = { item_id: item.id, output_index, content_index };
+    if (part.type !== "output_text") return [{ type: "response.content_part.added", ...place, part }];
+    return [
+      { type: "response.content_part.added", ...place, part: { ...part, text: "" } },
+      { type: "response.output_text.delta", ...place, delta: part.text },
+    ];
+  });
 }
