@@ -162,9 +162,13 @@ export const modules = [
     "models (`generate` is a port), projections",
     [subpath("compaction", 20, "53.5 kB", "summaries of long contexts, four strategies")],
   ),
-  module("turn", 7, "the loop of an agent: requests, calls, steering, retries", "HTTP, keys; clients but as arguments", [
-    subpath("turn", 9, "139.5 kB", "one durable turn: model, tools, steering"),
-  ]),
+  module(
+    "turn",
+    7,
+    "the loop of an agent: requests, calls, steering, retries",
+    "HTTP, keys; clients but as arguments",
+    [subpath("turn", 9, "139.5 kB", "one durable turn: model, tools, steering")],
+  ),
   module("memory", 7, "blocks of text, prompts, their tools", "models", [
     subpath("memory", 1, "51.5 kB", "facts and documents beside history"),
   ]),
