@@ -33,7 +33,6 @@ import {
   type ProjectOptions,
   project,
   type RefusalSearch,
-  type ReplyDelta,
   type ReplyStream,
   resumeRefusalSearch,
 } from "../providers/index.js";
@@ -42,14 +41,18 @@ import {
   type EntryDraft,
   evaluatePermission,
   type PermissionRule,
+  type Reply,
+  type ReplyDelta,
+  type ReplyOptions,
   type Session,
   type ToolCallState,
+  type TurnClaim,
   toolStarted,
 } from "../session/index.js";
 import { errorType, inferenceResult, type TurnEvent, TurnTrace } from "./events.js";
 import type { TurnModel } from "./models.js";
 import { type RetryOptions, retryWait } from "./retry.js";
-import { appendToTurn, followSteering, steer, waitingMessages } from "./steering.js";
+import { besideSteering, followSteering, steer, waitingMessages } from "./steering.js";
 import { checkInput, declaration, failedResult, resultOf, type Tool, type ToolDeclaration } from "./tools.js";
 
 /** A call that needs a permission which no rule gives or denies. */
@@ -102,6 +105,8 @@ export interface TurnOptions {
   readonly retry?: RetryOptions;
   /** Rules before those of the session, such as a program's defaults. The last rule that matches counts. */
   readonly permissions?: readonly PermissionRule[];
+  /** How soon the pieces of a reply are recorded, and how long a claim lasts that is not renewed; see `Session.reply`. */
+  readonly reply?: Pick<ReplyOptions, "batchMs" | "batchChars" | "ttlMs">;
   /** Asks a person about a call. @default "later" */
   readonly approve?: (request: ApprovalRequest) => Approval | Promise<Approval>;
   /** Options of the projection, such as a replay policy. `cache` is `cacheConversation` of the caller. */
@@ -121,9 +126,10 @@ export interface TurnOptions {
 /**
  * How a turn ended. `done`: the model answered. `refused`, `cut`: see `turnState`. `aborted`: by the signal, or the
  * last reply was aborted before. `steps`: by `maxSteps`. `condition`: by `until`. `permission`: a call waits for one.
+ * `busy`: another process is at work on the turn, and gets the message with its next request.
  */
 export interface TurnEnd {
-  readonly reason: "done" | "refused" | "cut" | "aborted" | "steps" | "condition" | "permission";
+  readonly reason: "done" | "refused" | "cut" | "aborted" | "steps" | "condition" | "permission" | "busy";
   /** The number of requests that were answered. */
   readonly steps: number;
   /** The last reply of this run. */
@@ -133,12 +139,13 @@ export interface TurnEnd {
 /**
  * Runs a turn to its end, or finishes the one that a crash, a stop or a missing permission left: answers calls that
  * have no result, asks the model, streams, runs its calls, until it calls none. Each step is durable before the next.
+ * The turn is claimed: no other process works on it, and what a reply said before a crash is kept.
  *
  * A call that had begun when its process died gets a result that says so, and is not run again unless its tool is
  * `repeatable`. Arguments that do not pass the schema, an unknown tool and an error of a tool are results. A request that
  * is too long is compacted; content that the provider refuses is left out; what may succeed later is sent again.
  *
- * @throws the provider's error if it cannot be helped; SessileError CONCURRENT_WRITER if another process took the turn on;
+ * @throws the provider's error if it cannot be helped; SessileError CONCURRENT_WRITER or TURN_LOST if another process took the turn on;
  *   errors of the session and of the blob store
  * @throws TypeError for a tool whose schema has no JSON Schema, or two tools with one name
  * @example
@@ -156,7 +163,8 @@ const maxCompactions = 3;
 class Turn {
   readonly #session: Session;
   readonly #options: TurnOptions;
-  readonly #signal: AbortSignal;
+  /** Aborts by the caller, or if the claim is lost. */
+  #signal: AbortSignal;
   readonly #trace: TurnTrace;
   readonly #tools = new Map<string, Tool>();
   readonly #declarations: readonly ToolDeclaration[];
@@ -165,6 +173,8 @@ class Turn {
   readonly #permits: Semaphore;
   #steps = 0;
   #reply: AssistantMessage | undefined;
+  /** Whether a reply broke off, and the model is to go on. */
+  #goesOn = false;
   #search: RefusalSearch | undefined;
 
   constructor(session: Session, options: TurnOptions) {
@@ -186,7 +196,7 @@ class Turn {
   async run(): Promise<TurnEnd> {
     const span = this.#trace.turn();
     try {
-      const reason = await this.#loop();
+      const reason = await this.#claimed();
       span.end({ "turn.end_reason": reason, "turn.steps": this.#steps });
       return { reason, steps: this.#steps, ...(this.#reply === undefined ? {} : { reply: this.#reply }) };
     } catch (error) {
@@ -195,41 +205,75 @@ class Turn {
     }
   }
 
+  async #claimed(): Promise<TurnEnd["reason"]> {
+    const { message, reply: { ttlMs } = {} } = this.#options;
+    const options = ttlMs === undefined ? {} : { ttlMs };
+    const claim = await unlessBusy(this.#session.claimTurn(options));
+    if (claim !== undefined) return this.#under(claim, message);
+    if (message === undefined) return "busy";
+    await steer(this.#session, message);
+    // The other turn may have ended before it could see the message.
+    const second = await unlessBusy(this.#session.claimTurn(options));
+    return second === undefined ? "busy" : this.#under(second, undefined);
+  }
+
+  async #under(claim: TurnClaim, message: UserMessage | undefined): Promise<TurnEnd["reason"]> {
+    this.#signal = AbortSignal.any([this.#signal, claim.signal]);
+    try {
+      await this.#begin(message);
+      const reason = await this.#loop();
+      claim.signal.throwIfAborted();
+      return reason;
+    } finally {
+      await claim.release();
+    }
+  }
+
   async #loop(): Promise<TurnEnd["reason"]> {
     const maxSteps = integerOption("maxSteps", this.#options.maxSteps, 100, 1);
-    await this.#begin();
     for (;;) {
       const now = await this.#session.turnState();
+      if (now.state === "busyElsewhere") return "busy";
       if (now.state === "awaitingResults") {
         if (this.#signal.aborted) await this.#close(now.calls);
         else if (await this.#answer(now.calls)) return "permission";
         continue;
       }
       if (this.#signal.aborted) return "aborted";
-      // A reply that the provider paused is continued before anything else.
-      const isAsked = now.state === "awaitingReply" || now.state === "paused";
+      if (now.state === "interruptedReply") {
+        await this.#keepInterrupted();
+        await this.#append([continueNote]);
+        this.#goesOn = true;
+        continue;
+      }
+      const isAsked = now.state === "awaitingReply" || now.state === "paused" || this.#goesOn;
       if (isAsked && this.#reply !== undefined && (await this.#options.until?.(this.#reply)))
         return "condition";
+      // A reply that the provider paused is continued before anything else.
       const hasNews = now.state !== "paused" && (await this.#enter());
-      if (!isAsked && !hasNews) return now.state === "idle" ? "done" : now.state;
+      if (!isAsked && !hasNews) return now.state === "idle" ? "done" : (now.state as TurnEnd["reason"]);
       if (this.#steps === maxSteps) return "steps";
       this.#steps++;
+      this.#goesOn = false;
       await this.#ask();
     }
   }
 
   /** Adds the message that begins the turn. Behind calls without results it waits as steering. */
-  async #begin(): Promise<void> {
-    const { message } = this.#options;
-    const { state } = await this.#session.turnState();
-    const isOpen = state === "awaitingResults" || state === "paused";
-    if (isOpen) {
-      if (message !== undefined) await steer(this.#session, message);
-      return;
-    }
+  async #begin(message: UserMessage | undefined): Promise<void> {
     if (message === undefined) return;
-    const drafts = [...(await this.#changes()), ...(await waitingMessages(this.#session))];
-    await this.#append([...drafts, { type: "message", message }]);
+    const { state } = await this.#session.turnState();
+    if (state === "interruptedReply") await this.#keepInterrupted();
+    if (state === "awaitingResults" || state === "paused") await steer(this.#session, message);
+    else {
+      const drafts = [...(await this.#changes()), ...(await waitingMessages(this.#session))];
+      await this.#append([...drafts, { type: "message", message }]);
+    }
+  }
+
+  /** Keeps what arrived of a reply whose process ended: a person may have read it. */
+  async #keepInterrupted(): Promise<void> {
+    await besideSteering(this.#session, () => this.#session.recoverReply("keep"));
   }
 
   /** Appends changed instructions, and messages that wait. Returns whether there is a message to answer. */
@@ -292,10 +336,7 @@ class Turn {
       if (projection === undefined) return;
       const { message, error, isDropped } = await this.#request(projection);
       if (isDropped === true) continue;
-      if (message !== undefined) {
-        await this.#append([{ type: "message", message }]);
-        this.#reply = message;
-      }
+      if (message !== undefined) this.#reply = message;
       if (error === undefined || this.#signal.aborted) return;
       const { status } = toRejection(error);
       const isRefused = status !== undefined && status >= 400 && status < 500 && status !== 429;
@@ -411,11 +452,16 @@ class Turn {
       span.end({}, error);
       return { error };
     }
+    const recorded = await this.#open();
     const held: ReplyDelta[] = [];
+    const show = (delta: ReplyDelta) => {
+      recorded.push(delta);
+      onDelta(delta);
+    };
     let failure: { readonly error: unknown } | undefined;
     try {
       for await (const delta of stream) {
-        if (this.#search === undefined) onDelta(delta);
+        if (this.#search === undefined) show(delta);
         else held.push(delta);
       }
     } catch (error) {
@@ -425,14 +471,24 @@ class Turn {
     const isWhole = failure === undefined && (!isBroken(message) || message.refused === true);
     const error = isWhole ? undefined : (failure?.error ?? replyError(stream, message));
     span.end(inferenceResult(message), error);
-    if (isWhole && (await this.#restore())) return { isDropped: true };
-    for (const delta of held) onDelta(delta);
-    if (isWhole) return { message };
+    const isDropped = isWhole && (await this.#restore());
     // The words that a person has read stay.
-    const kept = message.content.length === 0 ? {} : { message };
-    if (failure === undefined) return { ...kept, error };
-    if (kept.message !== undefined) await this.#append([{ type: "message", message }]);
-    throw failure.error;
+    if (isDropped || (!isWhole && message.content.length === 0)) {
+      await recorded.discard();
+      return isDropped ? { isDropped } : { error };
+    }
+    for (const delta of held) show(delta);
+    await besideSteering(this.#session, () => recorded.end(message));
+    if (failure !== undefined) throw failure.error;
+    return isWhole ? { message } : { message, error };
+  }
+
+  /** Opens a reply that survives the end of this process. */
+  async #open(): Promise<Reply> {
+    const { model, reply } = this.#options;
+    const { provider, model: name, api } = model.target.model;
+    const options = { ...reply, provider, model: name, ...(api === undefined ? {} : { api }) };
+    return besideSteering(this.#session, () => this.#session.reply(options));
   }
 
   /** Leaves out what the provider refused. Returns whether to send again. */
@@ -583,7 +639,17 @@ class Turn {
   }
 
   async #append(drafts: readonly EntryDraft[]): Promise<void> {
-    await appendToTurn(this.#session, drafts);
+    await besideSteering(this.#session, () => this.#session.append(drafts));
+  }
+}
+
+/** A claim; undefined if another process, or another call, has the turn. */
+async function unlessBusy(claim: Promise<TurnClaim>): Promise<TurnClaim | undefined> {
+  try {
+    return await claim;
+  } catch (error) {
+    if (SessileError.is(error, "TURN_BUSY")) return undefined;
+    throw error;
   }
 }
 

@@ -10,7 +10,7 @@ import { SessileError } from "../core/errors/index.js";
 import { uuidv7 } from "../core/ids.js";
 import { isRecord } from "../core/shape.js";
 import { ownEntry } from "../log/internal.js";
-import type { AppendOptions, EntryDraft, Session, SessionEntry } from "../session/index.js";
+import type { EntryDraft, Session } from "../session/index.js";
 
 /** A message that waits, and the id that its entry will have, so that it enters once. */
 interface Steering {
@@ -92,19 +92,16 @@ export async function followSteering(session: Session): Promise<boolean> {
 }
 
 /**
- * Appends entries of a turn. Steering by another handle is no conflict: the entries follow it. Anything else is, so
+ * Makes an append of a turn. Steering by another handle is no conflict: the entries follow it. Anything else is, so
  * that one process runs a call.
  *
+ * @param append makes the same append with each call
  * @throws SessileError CONCURRENT_WRITER if another handle took the turn on
  */
-export async function appendToTurn(
-  session: Session,
-  drafts: readonly EntryDraft[],
-  options: AppendOptions = {},
-): Promise<readonly SessionEntry[]> {
+export async function besideSteering<T>(session: Session, append: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
-      return await session.append(drafts, options);
+      return await append();
     } catch (error) {
       if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
       // Another append of the turn, which failed with this one, may have moved the leaf.

@@ -3,6 +3,7 @@ import {
   memoryBlobStore,
   memorySessionStore,
   type Session,
+  toolResult,
   toolStarted,
   userMessage,
 } from "sessile";
@@ -251,6 +252,26 @@ describe("a turn that a crash cut short", () => {
     expect([read.ran, again.ran]).toEqual([["c"], ["b"]]);
   });
 
+  test("keeps what a reply had said, and goes on behind it", async () => {
+    let now = 0;
+    const store = memorySessionStore({ now: () => now });
+    const session = await store.create({ cwd: "/work" });
+    await session.appendMessage(userMessage("Go."));
+    const left = await session.reply({ provider: "anthropic", model: "claude-opus-5" });
+    left.push({ type: "text", index: 0, text: "I have read" });
+    await left.flush();
+    // The process ends here, and its lease.
+    now += 60_000;
+    await using next = await store.open(session.id, { mode: "write" });
+    const { history } = await turnWith([" both."], {}, next);
+    expect(history).toEqual([
+      "user: Go.",
+      "assistant(aborted): I have read",
+      "custom: Your reply broke off. Go on where it ended, without repeating it.",
+      "assistant:  both.",
+    ]);
+  });
+
   test("takes a new message behind its results", async () => {
     const session = await cutShort();
     const { history } = await turnWith([], { message: userMessage("And now?") }, session);
@@ -366,21 +387,38 @@ describe("steering", () => {
     ]);
   });
 
-  test("a turn that another process took on is a conflict", async () => {
+  test("is what a message becomes whose turn finds another at work", async () => {
     const { session, store } = await newSession();
     const model = scriptedModel((_request, count) => (count === 0 ? [["read", "a"]] : "Done."));
+    const ends: unknown[] = [];
     const read = countingTool("read", {
       run: async () => {
         await using other = await store.open(session.id, { mode: "write" });
-        await runTurn(other, { model, tools: [] });
+        ends.push(await runTurn(other, { model }));
+        ends.push(await runTurn(other, { model, message: userMessage("Me too.") }));
         return "read";
       },
     });
-    await expect(
-      runTurn(session, { model, tools: [read], message: userMessage("Go.") }),
-    ).rejects.toMatchObject({
-      code: "CONCURRENT_WRITER",
+    await runTurn(session, { model, tools: [read], message: userMessage("Go.") });
+    expect(ends).toEqual([
+      { reason: "busy", steps: 0 },
+      { reason: "busy", steps: 0 },
+    ]);
+    expect((await shortHistory(session)).slice(-2)).toEqual(["user: Me too.", "assistant: Done."]);
+  });
+
+  test("is no other entry: a conversation that another handle took on is a conflict", async () => {
+    const { session, store } = await newSession();
+    const model = scriptedModel((_request, count) => (count === 0 ? [["read", "a"]] : "Done."));
+    const read = countingTool("read", {
+      run: async (_input, { call }) => {
+        await using other = await store.open(session.id, { mode: "write" });
+        await other.appendMessage(toolResult(call, "mine"));
+        return "read";
+      },
     });
+    const turn = runTurn(session, { model, tools: [read], message: userMessage("Go.") });
+    await expect(turn).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
   });
 });
 
