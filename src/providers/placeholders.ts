@@ -20,6 +20,15 @@ export function laterInstructionsText(text: string): string {
   return `The instructions were changed or extended at this point:\n\n<instructions>\n${text}\n</instructions>`;
 }
 
+/** A change of the tools in mid-conversation. */
+export function toolChangeText(added: readonly string[], removed: readonly string[]): string {
+  const lines = [
+    ...(added.length === 0 ? [] : [`New tools: ${added.join(", ")}.`]),
+    ...(removed.length === 0 ? [] : [`No longer available: ${removed.join(", ")}.`]),
+  ];
+  return `[The tools changed. ${lines.join(" ")}]`;
+}
+
 /** A command that the user ran, with its output. */
 export function bashText(message: BashExecutionMessage): string {
   const { command, output, exitCode, cancelled, truncated } = message;

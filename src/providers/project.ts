@@ -44,7 +44,14 @@ import type {
   PendingUserPart,
 } from "./request.js";
 import { latestOnly, mediaIn, selectMessages } from "./select-messages.js";
-import { type HeldReply, isOwn, type ModelRef, type RenderTools, type Target } from "./target.js";
+import {
+  type HeldReply,
+  isOwn,
+  type ModelRef,
+  type RenderTools,
+  type Target,
+  type TargetRules,
+} from "./target.js";
 import { requestUsage } from "./usage.js";
 
 /**
@@ -75,9 +82,10 @@ export async function project<V>(
   const onLoss = oneOfOption("onLoss", options.onLoss, ["report", "throw"]);
   options.signal?.throwIfAborted();
   const { items, refused } = await permittedItems(context.items, target, options);
-  const tools = options.tools ?? toolsIn(context.items);
+  const declared = toolsIn(toolItems(context.items, target.rules));
+  const tools = options.tools ?? declared;
   const key = requestKey(context, target, options, tools);
-  const given: Given<V> = { context, items, refused, target, options, onLoss, tools, key };
+  const given: Given<V> = { context, items, refused, target, options, onLoss, declared, tools, key };
   const before = key === undefined ? undefined : earlierRequest(items, key, options);
   const continued = before && (await projectAfter(given, before));
   return continued ?? ((await projectAfter(given, undefined)) as Projection<V>);
@@ -91,6 +99,7 @@ interface Given<V> {
   readonly target: Target<V>;
   readonly options: ProjectOptions;
   readonly onLoss: "report" | "throw";
+  readonly declared: readonly unknown[];
   readonly tools: unknown;
   /** Absent if nothing can be kept for the next projection. */
   readonly key: string | undefined;
@@ -98,7 +107,7 @@ interface Given<V> {
 
 /** Makes a request behind an earlier one, or all of it; undefined if the earlier one changed. */
 async function projectAfter<V>(
-  { context, items, refused, target, options, onLoss, tools, key }: Given<V>,
+  { context, items, refused, target, options, onLoss, declared, tools, key }: Given<V>,
   before: EarlierRequest | undefined,
 ): Promise<Projection<V> | undefined> {
   const { model, rules = {} } = target;
@@ -235,6 +244,7 @@ async function projectAfter<V>(
     get prefix() {
       return prefix();
     },
+    tools: declared,
     request,
     target: target.name,
     explain: (error, search) => {
@@ -358,7 +368,17 @@ function lazily<V>(make: () => LazyValue<V>): LazyValue<V> {
   return { value: () => made().value(), outline: () => made().outline() };
 }
 
-/** The tools that the context's system messages declare. */
+/** The items whose tools a request declares, and does not tell where they changed. */
+function toolItems(
+  items: Context["items"],
+  { bindsReasoning, toolChanges }: TargetRules = {},
+): Context["items"] {
+  if (bindsReasoning !== true || toolChanges === undefined) return items;
+  const start = items.findIndex(({ message }) => message.role !== "system");
+  return start < 0 ? items : items.slice(0, start);
+}
+
+/** The tools that system messages declare. */
 function toolsIn(items: Context["items"]): readonly unknown[] {
   return items.reduce<readonly unknown[]>(
     (tools, { message }) => (message.role === "system" ? toolsAfter(tools, message) : tools),

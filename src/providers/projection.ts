@@ -93,6 +93,11 @@ export interface Projection<V> {
    * without notice.
    */
   whole(): V;
+  /**
+   * The tools to declare beside the value, as system messages of the session add them (`toolsAdded`). With
+   * `toolChanges` of the target only those of its first messages: the value tells the others where they changed.
+   */
+  readonly tools: readonly unknown[];
   /** The request before the target rendered it. */
   readonly request: NeutralRequest;
   /** {@link Target.name}. */

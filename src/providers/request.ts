@@ -25,7 +25,21 @@ export interface TextPart {
   readonly link?: LinkResource;
   /** The instructions that the text tells of, given in mid-conversation, for targets that have a role for them. */
   readonly instructions?: string;
+  /** The change of tools that the text tells of, for targets that have blocks or items for it. */
+  readonly toolChange?: ToolChange;
   readonly origin: Origin;
+}
+
+/** Tools that a system message of mid-conversation adds, as it has them, and the names of those that it removes. */
+export interface ToolChange {
+  readonly added: readonly NamedTool[];
+  readonly removed: readonly string[];
+}
+
+/** A tool as a session declares it: in the form of any provider. */
+export interface NamedTool {
+  readonly name: string;
+  readonly [member: string]: unknown;
 }
 
 /** Bytes of a type that the target accepts here, ready to send. */

@@ -9,6 +9,7 @@ import type {
 } from "../content/index.js";
 import { isProviderSummary } from "../content/internal.js";
 import { unreachable } from "../core/arguments.js";
+import { isRecord } from "../core/shape.js";
 import { assistantParts, replyFields, type SelectOptions } from "./assistant-turn.js";
 import { BlockReader } from "./block-reader.js";
 import { LossList } from "./losses.js";
@@ -18,9 +19,10 @@ import {
   laterInstructionsText,
   namePrefix,
   summaryText,
+  toolChangeText,
 } from "./placeholders.js";
-import type { MediaPart, Origin, PendingMessage, PendingUserPart, Turn } from "./request.js";
-import { isOwn, type ModelRef } from "./target.js";
+import type { MediaPart, NamedTool, Origin, PendingMessage, PendingUserPart, Turn } from "./request.js";
+import { isOwn, type ModelRef, type TargetRules } from "./target.js";
 
 /** A context as messages of a request, in order, and the system text. */
 export interface Selection {
@@ -51,7 +53,7 @@ export function selectMessages(
   for (let item = from; item < items.length; item++) {
     const { entryId, message } = items[item] as Context["items"][number];
     if (message.role === "system" && isLater(item)) {
-      const parts = laterInstructions(message, { entryId, item }, reader);
+      const parts = laterInstructions(message, { entryId, item }, reader, rules);
       if (parts.length > 0) messages.push({ role: "user", item, parts });
       continue;
     }
@@ -241,24 +243,50 @@ export function systemParts(items: Context["items"], reader: BlockReader): reado
 
 /** Instructions of mid-conversation: their text, and what becomes of each section that they name. */
 function laterInstructions(
-  { content, sections = {} }: SystemMessage,
+  { content, sections = {}, toolsAdded = [], toolsRemoved = [] }: SystemMessage,
   origin: Origin,
   reader: BlockReader,
+  { toolChanges }: TargetRules,
 ): readonly PendingUserPart[] {
   const named = Object.entries(sections).map(([name, text]) =>
     text === null
       ? `The section "${name}" of the instructions no longer applies.`
       : `The section "${name}" of the instructions is now:\n\n${text}`,
   );
+  const added = toolChanges === undefined ? [] : toolsAdded.filter(isNamedTool);
+  const removed = toolChanges === undefined ? [] : toolsRemoved.flatMap(toolName);
+  const words = [
+    ...named,
+    ...(toolChanges === "additions"
+      ? removed.map((name) => `The tool "${name}" is no longer available.`)
+      : []),
+  ];
   const parts = [
     ...reader.userParts(content, origin, "textOnly"),
-    ...named.flatMap((text) => reader.text(text, origin)),
+    ...words.flatMap((text) => reader.text(text, origin)),
   ];
-  return parts.map((part) =>
+  const given = parts.map((part) =>
     part.type === "text"
       ? { ...part, text: laterInstructionsText(part.text), instructions: part.text }
       : part,
   );
+  const toolChange = { added, removed: toolChanges === "all" ? removed : [] };
+  if (toolChange.added.length + toolChange.removed.length === 0) return given;
+  const text = toolChangeText(
+    added.map(({ name }) => name),
+    toolChange.removed,
+  );
+  return [...given, { type: "text", text, instructions: text, toolChange, origin }];
+}
+
+function isNamedTool(tool: unknown): tool is NamedTool {
+  return isRecord(tool) && typeof tool.name === "string";
+}
+
+/** The name of a removed tool: a text, or a declaration. */
+function toolName(tool: unknown): readonly string[] {
+  if (typeof tool === "string") return [tool];
+  return isNamedTool(tool) ? [tool.name] : [];
 }
 
 /** The bytes that a turn shows, those of its results first. */

@@ -127,6 +127,12 @@ export interface TargetRules {
    */
   readonly bindsReasoning?: boolean;
   /**
+   * The changes of tools that a request tells at their place, for a target that binds reasoning, so that the declared
+   * tools stay those before the first message: `all`, or `additions`, beside words about what was removed. @default
+   * none: the tools that `projection.tools` has change
+   */
+  readonly toolChanges?: "all" | "additions";
+  /**
    * How an own opaque block with media is sent back, such as an image that the model made: `always`, since the
    * provider requires its history; `replayed`, as the replay policy decides; `never`. A descriptor replaces a
    * block that is not sent. @default "always"

@@ -15,10 +15,12 @@ import type {
   AssistantPart,
   AssistantTurn,
   CallPart,
+  NamedTool,
   NeutralRequest,
   Part,
   ResultPart,
   TextPart,
+  ToolChange,
   Turn,
   UserPart,
   UserTurn,
@@ -105,17 +107,27 @@ class Writer {
    *   2026-11-21)
    */
   userSide({ results, parts }: UserTurn): AnthropicTurn[] {
-    const own = parts.filter((part) => !isInstructions(part));
-    const given = parts.filter(isInstructions);
-    if (given.length === 0 || own.length + results.length === 0)
-      return [{ role: "user", content: this.#user({ role: "user", results, parts }) }];
-    const content = given.map((part) =>
-      this.placed<ClaudeTextBlock>({ type: "text", text: part.instructions }, part),
-    );
+    const isAlone = results.length === 0 && parts.every(isInstructions);
+    const isGiven = (part: UserPart) => isInstructions(part) && (!isAlone || part.toolChange !== undefined);
+    const own = parts.filter((part) => !isGiven(part));
+    const given = parts.filter(isInstructions).filter(isGiven);
+    if (given.length === 0) return [{ role: "user", content: this.#user({ role: "user", results, parts }) }];
+    // Changes of tools alone follow words of the user, too.
+    const said = isAlone && own.length === 0 ? given : own;
     return [
-      { role: "user", content: this.#user({ role: "user", results, parts: own }) },
-      { role: "system", content },
+      { role: "user", content: this.#user({ role: "user", results, parts: said }) },
+      { role: "system", content: given.flatMap((part) => this.#given(part)) },
     ];
+  }
+
+  #given(part: TextPart): ClaudeTextBlock[] {
+    const { text, instructions = text, toolChange } = part;
+    if (toolChange === undefined)
+      return [this.placed<ClaudeTextBlock>({ type: "text", text: instructions }, part)];
+    const blocks = toolChangeBlocks(toolChange);
+    return blocks.map((block, at) =>
+      at === blocks.length - 1 ? this.placed(block, part) : this.#tools.trace(block, part),
+    );
   }
 
   #user({ results, parts }: UserTurn): AnthropicUserBlock[] {
@@ -192,6 +204,32 @@ class Writer {
     );
     return { type: "text", text };
   }
+}
+
+/**
+ * The blocks of a change of tools, which are no texts. Only the beta client's types have them.
+ *
+ * @see https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages (stored copy,
+ *   2026-11-29) and @anthropic-ai/sdk 1.14.0, `BetaRequestToolAdditionBlock`
+ */
+function toolChangeBlocks({ added, removed }: ToolChange): ClaudeTextBlock[] {
+  const blocks = [
+    ...removed.map((name) => ({ type: "tool_removal", tool: { type: "tool_reference", name } })),
+    ...added.map((tool) => ({
+      type: "tool_addition",
+      tool: { type: "tool_definition", definition: declaration(tool) },
+    })),
+  ];
+  return blocks as unknown as ClaudeTextBlock[];
+}
+
+/** A tool as the API declares it: as it is, or with its schema under the API's name. */
+function declaration(tool: NamedTool): JsonObject {
+  const { parameters, inputSchema, ...rest } = copyJsonObject(tool);
+  const isOwn = "input_schema" in rest || "type" in rest;
+  return isOwn
+    ? copyJsonObject(tool)
+    : { ...rest, input_schema: parameters ?? inputSchema ?? { type: "object" } };
 }
 
 function isInstructions(part: UserPart): part is TextPart & { readonly instructions: string } {
@@ -339,7 +377,10 @@ type AnthropicAssistantBlock =
 type AnthropicTurn =
   | { role: "user"; content: AnthropicUserBlock[] }
   | { role: "assistant"; content: AnthropicAssistantBlock[] }
-  /** Instructions of mid-conversation, for models that bind their reasoning to what precedes it. */
+  /**
+   * Instructions of mid-conversation, for models that bind their reasoning to what precedes it. With `toolChanges` of
+   * the target also blocks `tool_addition` and `tool_removal`, which only the beta client's types have.
+   */
   | { role: "system"; content: ClaudeTextBlock[] };
 
 /**

@@ -40,6 +40,13 @@ export interface AnthropicMessagesOptions {
    */
   readonly cacheTtl?: "5m" | "1h";
   /**
+   * Whether changes of tools that system messages of mid-session tell (`toolsAdded`, `toolsRemoved`) stand where they
+   * were told, so that reasoning and cache stay: declare `tools` of the projection, which stay those of the session's
+   * first messages. For models that bind reasoning, with the headers `mid-conversation-tool-changes-2026-07-01` and
+   * `inline-tools-2026-09-15`. Default false: `tools` of the projection change.
+   */
+  readonly toolChanges?: boolean;
+  /**
    * Sends only what is new if the API still holds the rest, by a message thread (beta `message-threads-2026-08-12`,
    * not with zero data retention). A value with `thread.type` `continue` takes no `tools` beside it; if the API
    * refuses it, send `whole()`. Give `project` the `tools`, since a thread keeps those of its first request. Default
@@ -90,6 +97,7 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
       trimsAssistant,
       ...(reasoning === "current" ? { takesReasoning: reasoning } : {}),
       bindsReasoning: reasoning === undefined && facts.bindsReasoning === true,
+      ...(options.toolChanges === true ? { toolChanges: "all" as const } : {}),
       // Such as the PDF that a fetch of the API's own found. It takes no image of the model's.
       opaqueMedia: (data) => (isOpaqueBlock(data) ? "always" : "never"),
     },

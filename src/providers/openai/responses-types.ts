@@ -1,6 +1,6 @@
 /** The request shapes of Responses. */
 
-import type { OpenaiHostedItem } from "./hosted-items.js";
+import type { OpenaiFoundTool, OpenaiHostedItem } from "./hosted-items.js";
 import type { OpenaiBreakpoint } from "./options.js";
 
 /** How far an item got. */
@@ -112,6 +112,7 @@ export type OpenaiResponsesItem =
   | OpenaiClientCall
   | OpenaiClientAnswer
   | { type: "item_reference"; id: string }
+  | { type: "additional_tools"; role: "developer"; tools: OpenaiFoundTool[] }
   | OpenaiHostedItem;
 
 /** The part of a request to Responses that a projection writes. */

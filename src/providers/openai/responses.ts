@@ -2,12 +2,20 @@
 
 import { openai as openaiLimits } from "../../content/limits/internal.js";
 import { unreachable } from "../../core/arguments.js";
-import { parseJson } from "../../core/json.js";
+import { copyJsonObject, parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import { messagesIn } from "../finalize-request.js";
 import { modelFacts } from "../models/internal.js";
 import { openingText } from "../placeholders.js";
-import type { NeutralRequest, Part, ResultPart, UserPart } from "../request.js";
+import type {
+  NamedTool,
+  NeutralRequest,
+  Part,
+  ResultPart,
+  TextPart,
+  ToolChange,
+  UserPart,
+} from "../request.js";
 import { type HeldReply, mediaFor, type RenderTools, type Target, type TargetMedia } from "../target.js";
 import { clientAnswer, type OpenaiFoundTool } from "./hosted-items.js";
 import {
@@ -35,6 +43,13 @@ export interface OpenaiResponsesOptions extends OpenaiOptions {
    * the API refuses such a value, send `whole()`. Default false.
    */
   readonly continue?: boolean;
+  /**
+   * Whether tools that system messages of mid-session add (`toolsAdded`) stand where they were added, as an item
+   * `additional_tools`, so that reasoning and cache stay: declare `tools` of the projection, which stay those of the
+   * session's first messages. Removed ones are told in words. For models that bind reasoning. Default false: `tools`
+   * of the projection change.
+   */
+  readonly toolChanges?: boolean;
 }
 
 /**
@@ -61,6 +76,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiR
       callId: { character: /[A-Za-z0-9_-]/, maxLength: 64, of: callIdOfStoredId },
       userFirst: false,
       bindsReasoning: modelFacts(options.model).bindsReasoning === true,
+      ...(options.toolChanges === true ? { toolChanges: "additions" as const } : {}),
     },
     ...(options.continue === true ? { heldMs: storedMs } : {}),
     ...(options.profile === undefined ? { renderKey: JSON.stringify(options) } : {}),
@@ -136,7 +152,9 @@ class ResponsesWriter {
         for (const result of turn.results) input.push(this.#result(result));
         for (const parts of messagesIn(turn.parts)) {
           const isGiven = parts.every((part) => part.type === "text" && part.instructions !== undefined);
-          input.push(this.#message(isGiven ? role : "user", parts));
+          const said = parts.filter((part) => !isToolChange(part));
+          if (said.length > 0) input.push(this.#message(isGiven ? role : "user", said));
+          for (const part of parts.filter(isToolChange)) input.push(this.#newTools(part));
         }
       }
       if (at === since?.turn) held = input.length;
@@ -148,6 +166,11 @@ class ResponsesWriter {
     const item = { role, content: parts.flatMap((part) => this.#blocks(part)) };
     const [first] = parts;
     return first === undefined ? item : this.#tools.trace(item, first);
+  }
+
+  #newTools(part: TextPart & { readonly toolChange: ToolChange }): OpenaiResponsesItem {
+    const tools = part.toolChange.added.map(declaration);
+    return this.#tools.trace({ type: "additional_tools", role: "developer", tools }, part);
   }
 
   #result(result: ResultPart): OpenaiResponsesItem {
@@ -237,6 +260,23 @@ class ResponsesWriter {
         return unreachable(part);
     }
   }
+}
+
+function isToolChange(part: UserPart): part is TextPart & { readonly toolChange: ToolChange } {
+  return part.type === "text" && part.toolChange !== undefined;
+}
+
+/** A tool as the API declares it: as it is, or a function with its schema under the API's name. */
+function declaration(tool: NamedTool): OpenaiFoundTool {
+  const {
+    input_schema,
+    inputSchema,
+    parameters = input_schema ?? inputSchema,
+    ...rest
+  } = copyJsonObject(tool);
+  if ("type" in rest) return copyJsonObject(tool) as unknown as OpenaiFoundTool;
+  const schema = parameters ?? { type: "object", properties: {} };
+  return { type: "function", strict: false, ...rest, parameters: schema } as unknown as OpenaiFoundTool;
 }
 
 /** A text in pieces of at most so many UTF-16 units, without a surrogate pair cut in two. */

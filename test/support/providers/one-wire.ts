@@ -48,6 +48,7 @@ export type WireStep =
   | { readonly do: "replay"; readonly policy: number }
   | { readonly do: "compact"; readonly strategy: number }
   | { readonly do: "tools"; readonly count: number }
+  | { readonly do: "toolChange"; readonly adds: boolean }
   | { readonly do: "prune" | "instructions" | "crash" };
 
 type ReplyPiece = "thinking" | "text" | "call";
@@ -81,6 +82,7 @@ export const growingStep: fc.Arbitrary<WireStep> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("compact" as const), strategy: fc.nat({ max: 3 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("fork" as const), pick: fc.constant(30) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("toolChange" as const), adds: fc.boolean() }) },
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constantFrom("crash" as const, "instructions" as const) }),
@@ -226,6 +228,12 @@ export class Wire {
       case "instructions":
         await session.appendMessage({ role: "system", content: this.#word("Be"), timestamp: 2 });
         return;
+      case "toolChange": {
+        const name = `tool${this.#serial++}`;
+        const change = step.adds ? { toolsAdded: [{ name, parameters: {} }] } : { toolsRemoved: ["read"] };
+        await session.appendMessage({ role: "system", content: "", ...change, timestamp: 2 });
+        return;
+      }
       case "prune": {
         const context = await session.context();
         const plan = planPrune(context, { skipTurns: 0, protectTokens: 1, minimumTokens: 1 });
@@ -255,7 +263,7 @@ export class Wire {
 
   async #askAnthropic(model: string, pieces: readonly ReplyPiece[]): Promise<AssistantMessage> {
     const tools = this.#declared().map((name) => ({ name, input_schema: { type: "object" } }));
-    const target = anthropicMessages({ model });
+    const target = anthropicMessages({ model, toolChanges: true });
     const { value } = await this.#project(target, tools);
     const request = sent<BoundRequest>({ model, tools, ...value });
     const { refused, dropped, read } = this.#anthropic.check(request);
@@ -276,7 +284,10 @@ export class Wire {
 
   async #askOpenai(model: string, pieces: readonly ReplyPiece[]): Promise<AssistantMessage> {
     const tools = this.#declared().map((name) => ({ type: "function", name, parameters: {}, strict: false }));
-    const { value } = await this.#project(openaiResponses({ model, cacheBreakpoints: true }), tools);
+    const { value } = await this.#project(
+      openaiResponses({ model, cacheBreakpoints: true, toolChanges: true }),
+      tools,
+    );
     const request = sent<ReasoningRequest>({ model, tools, ...value });
     const { removed, read } = this.#openai.check(request);
     this.count.requests++;
