@@ -73,7 +73,7 @@ export async function importSession(
     keepsLines: keep === "lines",
     report,
   });
-  await format.read(source);
+  await format.read?.(source);
   source.finish();
   findUnclaimed(files, format.name, report);
   const [main = emptySession(source), ...children] = source.sessions;
@@ -131,14 +131,16 @@ function fileFormat(
     .filter((each) => each !== undefined);
   if (!Array.isArray(from)) {
     const format = from as ForeignFormat;
-    if (typeof format?.read !== "function")
+    if (typeof format?.write !== "function")
       throw new TypeError(`from: expected a format or a list of them, got ${describe(from)}`);
-    return { format, detected: found.find(({ format: name }) => name === format.name) };
+    const detected = found.find(({ format: name }) => name === format.name);
+    return { format: format.read === undefined ? undefined : format, detected };
   }
   const formats = new Map((from as readonly ForeignFormat[]).map((each) => [each.name, each]));
   const usable = found.filter((each) => formats.has(each.format) || isOwnAgent(each.format));
   const detected = usable.find(({ sure }) => sure) ?? usable[0];
-  return { format: detected && formats.get(detected.format), detected };
+  const format = detected && formats.get(detected.format);
+  return { format: format?.read === undefined ? undefined : format, detected };
 }
 
 /** Reports files of the session's folder that the agent's row does not name, with one finding. */

@@ -36,6 +36,7 @@ const piAgent: AgentRow<"pi"> = {
   title: "pi",
   home: { variables: ["PI_CODING_AGENT_DIR"], folder: ".pi/agent" },
   sessions: [{ folder: "sessions", depth: 1, name: /\.jsonl$/ }],
+  resume: (sessionId) => ["pi", "--session", sessionId],
   detect: (value) => (isOwnHeader(value) ? { sure: true } : undefined),
   describe: (_path, windows) => describeOwn(windows, () => true),
 };
@@ -63,6 +64,11 @@ export const formats: Readonly<Record<Exclude<ForeignFormatName, OwnName>, () =>
   "kimi-code": async () => (await import("./kimi-code/index.js")).kimiCode,
   "qwen-code": async () => (await import("./qwen-code/index.js")).qwenCode,
 };
+
+/** What writes the sessions of each agent. */
+export const writers: Readonly<
+  Record<Exclude<ForeignFormatName, (typeof sessileAgent)["name"]>, () => Promise<ForeignFormat>>
+> = { ...formats, pi: async () => (await import("./pi/index.js")).pi };
 
 const rows = new Map<string, AgentRow<ForeignFormatName>>(agents.map((row) => [row.name, row]));
 

@@ -306,8 +306,11 @@ export interface AgentDatabaseRow {
 /** The session format of an agent. Each agent's subpath exports one. */
 export interface ForeignFormat {
   readonly name: ForeignFormatName;
-  /** Reads the records of a session into a builder. Throws only for a fault of its own. */
-  read(source: ForeignSource): void | Promise<void>;
+  /**
+   * Reads the records of a session into a builder. Throws only for a fault of its own. Absent for pi, whose
+   * files are read as this library's own.
+   */
+  read?(source: ForeignSource): void | Promise<void>;
   /** Writes a session anew. */
   write(source: WriteSource): WrittenSession | Promise<WrittenSession>;
   /** As in the row. @default that of the row of the name */

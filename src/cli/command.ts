@@ -56,6 +56,11 @@ export interface CommandContext {
   readonly commands: readonly CommandRow[];
   /** Milliseconds since 1970. */
   now(): number;
+  /**
+   * Asks on the terminal.
+   * @throws UsageError if there is none
+   */
+  confirm(question: string): Promise<boolean>;
 }
 
 /** A command as the overview shows it. Subcommands have a name of two words: `blobs verify`. */

@@ -6,12 +6,23 @@ import { type ArgumentSpec, type Command, commonOptions, type OptionSpec, type P
 
 /** The help of the program: one screen of 80 by 24. */
 export function overview({ commands, version }: Program): readonly string[] {
-  const width = widest(commands.map(({ name }) => name));
+  const groups = new Map<string, string[]>();
+  for (const { name, summary } of commands) {
+    const [first = "", second] = name.split(" ");
+    // A group that is shown alone has a line for each of its commands.
+    const isAlone = commands.every((each) => each.name.startsWith(`${first} `));
+    if (second === undefined || isAlone) groups.set(name, [summary]);
+    else groups.set(first, [...(groups.get(first) ?? []), second]);
+  }
+  const rows = [...groups].map(([name, words]) => [
+    name,
+    words.length === 1 ? (words[0] ?? "") : `${words.join(", ")}: see sessile ${name} --help`,
+  ]);
+  const width = widest(rows.map(([name = ""]) => name));
   return [
     `sessile ${version}: sessions of agents`,
     "",
-    ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
-    "",
+    ...rows.map(([name = "", text]) => `  ${name.padEnd(width)}  ${text}`),
     "S: a path, an id or its unique start, or latest. More: sessile COMMAND --help.",
   ];
 }

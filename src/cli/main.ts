@@ -24,7 +24,18 @@ process.on("SIGINT", () => {
 process.stdout.on("error", () => {});
 process.stderr.on("error", () => {});
 
-const { stdout, stderr, env } = process;
+const { stdin, stdout, stderr, env } = process;
+
+async function ask(question: string): Promise<string> {
+  const { createInterface } = await import("node:readline/promises");
+  const lines = createInterface({ input: stdin, output: stderr });
+  try {
+    return await lines.question(question, { signal: interrupt.signal });
+  } finally {
+    lines.close();
+  }
+}
+
 const code = await runProgram(program, process.argv.slice(2), {
   stdout,
   stderr,
@@ -32,5 +43,6 @@ const code = await runProgram(program, process.argv.slice(2), {
   cwd: process.cwd(),
   signal: interrupt.signal,
   now: Date.now,
+  ...(stdin.isTTY === true ? { ask } : {}),
 });
 process.exitCode = interrupt.signal.aborted ? interruptedCode : code;

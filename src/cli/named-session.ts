@@ -31,6 +31,10 @@ export interface NamedSession {
   readonly agent: string;
   /** Its first file. */
   readonly path: string;
+  /** The home of another agent, absolute. */
+  readonly home?: string;
+  /** ISO 8601; absent for a file that was named by its path. */
+  readonly modified?: string;
   /** All files, if there are several. */
   readonly files?: readonly string[];
   /** The files as they are now, with new ones of subagents; absent for this library's own. */

@@ -25,6 +25,8 @@ export interface Environment {
   readonly cwd: string;
   readonly signal: AbortSignal;
   now(): number;
+  /** Asks on the terminal; absent without one. */
+  ask?(question: string): Promise<string>;
 }
 
 /** Runs a call. Resolves with its exit code, and never rejects. */
@@ -84,6 +86,11 @@ async function run(
     cwd: world.cwd,
     commands: program.commands,
     now: () => world.now(),
+    async confirm(question) {
+      if (world.ask === undefined) throw new UsageError(`${command.name}: expected --yes without a terminal`);
+      out.end();
+      return /^y(?:es)?$/i.test((await world.ask(`${SessileError.printable(question)} [y/N] `)).trim());
+    },
   };
   out.start(command.name);
   return command.run(parsed, context);

@@ -4,7 +4,7 @@
  */
 
 import { existsSync, rmSync, statSync } from "node:fs";
-import { constants, copyFile, mkdtemp, realpath, stat } from "node:fs/promises";
+import { constants, copyFile, mkdtemp, realpath, stat, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import zlib from "node:zlib";
@@ -30,7 +30,7 @@ import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
 import { SessileError } from "../core/errors/index.js";
 import { directoryTest } from "../core/ids.js";
 import { missingHeaderError } from "../log/internal.js";
-import { memorySessionStore, type Session } from "../session/index.js";
+import { memorySessionStore, type Session, type SessionStore } from "../session/index.js";
 import { clockErrorMs } from "../session/internal.js";
 import { fileBlobStore, fileSessionStore, openSessionFile } from "../storage/files/index.js";
 import {
@@ -98,7 +98,7 @@ export async function namedSessions(
   const isOwn = query.agent === undefined || query.agent === ownAgent;
   const own = isOwn ? await Promise.all(dirs.map((each) => sessionsIn(each, parsed, context, query))) : [];
   const isForeign = dir === undefined ? query.agent !== ownAgent : !isOwn;
-  const foreign = isForeign ? await findForeign(parsed, context, query) : [];
+  const foreign = isForeign ? await foreignSessions(parsed, context, query) : [];
   const found = [...own.flat(), ...foreign];
   return found.sort((a, b) => (a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0));
 }
@@ -230,8 +230,9 @@ async function findNamed(name: string, parsed: Parsed, context: CommandContext):
   }
   if (matches.length > 1) {
     const shown = matches.slice(0, shownMatches).map(({ agent, path }) => `${agent} ${path}`);
+    const hint = new Set(matches.map(({ agent }) => agent)).size > 1 ? "; --agent chooses" : "";
     throw new UsageError(
-      `${SessileError.printable(name)} names ${matches.length} sessions: ${SessileError.printable(shown.join(", "))}`,
+      `${SessileError.printable(name)} names ${matches.length} sessions: ${SessileError.printable(shown.join(", "))}${hint}`,
     );
   }
   return match;
@@ -282,7 +283,7 @@ export async function locateOwn(name: string, parsed: Parsed, context: CommandCo
 // Sessions of other agents: found in their homes, and imported without being changed.
 
 /** The sessions of all known agents in their homes. */
-async function findForeign(
+export async function foreignSessions(
   parsed: Parsed,
   context: CommandContext,
   query: SourceQuery,
@@ -407,7 +408,7 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
     return imported;
   };
   const openAll = (options?: OpenNamedOptions) => openImported(found.format, path, read, options);
-  return { agent: found.format, path, files, currentFiles, read, open: openAll };
+  return { agent: found.format, path, home: found.home, files, currentFiles, read, open: openAll };
 }
 
 /** The formats of all agents: a file may be another's than its place says. */
@@ -430,6 +431,32 @@ function noteFindings(path: string, report: InteropReport, out: Output): void {
   noteDamage(path, damagedRecords(report), out);
   for (const { code, text } of report.findings)
     if (code === "needsReader") out.warn({ code, message: `${path}: ${text}`, path });
+}
+
+/**
+ * Stores an import with its subagents, and gives the file the time of the session: a list is by that time.
+ * Returns the files, that of the session first.
+ *
+ * @param modified milliseconds since 1970; 0 for the time of the newest entry
+ */
+export async function adoptImport(
+  store: SessionStore,
+  imported: ImportedSession,
+  modified: number,
+): Promise<readonly string[]> {
+  const paths: string[] = [];
+  // Subagents first: the session that names them is then never without them.
+  for (const each of [...imported.children, imported]) {
+    const session = await store.adopt(each, { existing: "append" });
+    const { location } = session;
+    await session.close();
+    paths.unshift(location ?? session.id);
+    if (location === undefined) continue;
+    const newest = each.entries.reduce((latest, { timestamp }) => Math.max(latest, Date.parse(timestamp)), 0);
+    const time = (each === imported && modified > 0 ? modified : newest) / 1000;
+    if (time > 0) await utimes(location, time, time);
+  }
+  return paths;
 }
 
 /** Puts an import into stores in memory. */

@@ -128,7 +128,7 @@ describe("importSession", () => {
     const database = new TextEncoder().encode("SQLite format 3\0".padEnd(512, "\0"));
     const rows = {
       ...plain,
-      async read(source: Parameters<typeof plain.read>[0]) {
+      async read(source: Parameters<NonNullable<typeof plain.read>>[0]) {
         const reader = await source.sqlite("a.zst");
         expect(reader?.all("SELECT 1") ?? []).toEqual([]);
       },

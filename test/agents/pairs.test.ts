@@ -9,6 +9,7 @@ import {
   type ForeignFormat,
   type InteropReport,
   importSession,
+  pi,
 } from "sessile/interop";
 import { kimiCode } from "sessile/kimi-code";
 import { opencode } from "sessile/opencode";
@@ -41,6 +42,7 @@ const formats: readonly (readonly [string, ForeignFormat])[] = [
   ["opencode", opencode],
   ["Qwen Code", qwenCode],
   ["Kimi Code", kimiCode],
+  ["pi", pi],
 ];
 
 /** A session through a format: what comes back, and the report of what was lost on the way. */

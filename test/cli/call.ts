@@ -20,7 +20,16 @@ export interface CallOptions {
 }
 
 /** The variables that move the homes of agents: of this machine's user they are none of a test's business. */
-const homes = ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME", "PI_CODING_AGENT_DIR"];
+const homes = [
+  "CLAUDE_CONFIG_DIR",
+  "CODEX_HOME",
+  "GEMINI_CLI_HOME",
+  "XDG_DATA_HOME",
+  "PI_CODING_AGENT_DIR",
+  "QWEN_RUNTIME_DIR",
+  "QWEN_HOME",
+  "KIMI_CODE_HOME",
+];
 
 /** The program within this process. Homes of agents are absent unless `env` names them. */
 export async function call(words: readonly string[], options: CallOptions = {}): Promise<Called> {

@@ -42,6 +42,10 @@ export function packedCalls({ id, ids, path, ref }: Sample): Readonly<Record<str
       prints: /"resume":\["codex","resume"/,
     },
     convert: { words: [rollout, "--to", "claude-code", "-o", "home", "--json"], code: 1, prints: /"claude"/ },
+    archive: {
+      words: ["status", "--to", "archive", "--agent", "kimi-code", "--json"],
+      prints: /"archived":0/,
+    },
     redact: {
       words: ["latest", "--to", "shared.jsonl"],
       prints: /shared\.jsonl/,

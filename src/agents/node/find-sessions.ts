@@ -243,6 +243,25 @@ async function inParallel<T, R>(items: readonly T[], task: (item: T) => Promise<
   return results;
 }
 
+/** At the top of a home there are other files too. */
+const databaseFiles: AgentPlace = { folder: "", name: /\.db(?:-wal)?$/ };
+
+/** The files below the folders that an agent's sessions are in, by their names, sizes and times; none is read. */
+export async function homeFiles(
+  format: ForeignFormatName,
+): Promise<{ readonly home: string; readonly files: readonly Candidate[] } | undefined> {
+  const row = agentRow(format);
+  const named = row && rowHome(row);
+  if (row === undefined || named === undefined) return undefined;
+  const home = await realpath(named).catch(() => named);
+  const folders = new Set(row.sessions.map(({ folder }) => folder.split("/")[0] ?? ""));
+  const places = [...folders].map(
+    (folder): AgentPlace => (folder === "" ? databaseFiles : { folder, depth: maxDepth, name: /^/ }),
+  );
+  const files = (await Promise.all(places.map((place) => placeFiles(home, place)))).flat();
+  return { home, files };
+}
+
 /**
  * The session of a file in the home of its agent, if that has other files of the session elsewhere.
  *

@@ -3,7 +3,7 @@
 import { rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { exportSession, type InteropReport } from "../../agents/index.js";
-import { agents, formats } from "../../agents/internal.js";
+import { agents, writers } from "../../agents/internal.js";
 import { fileBlobStore, fileSessionStore } from "../../storage/files/index.js";
 import {
   type CommandBody,
@@ -18,7 +18,7 @@ import {
 import { writeNewFile } from "../files.js";
 import { readOwn } from "../named-session.js";
 import { type Output, table } from "../output.js";
-import { locate, openNamed, sourceOptions } from "../sources.js";
+import { adoptImport, locate, openNamed, sourceOptions } from "../sources.js";
 import { sessionId } from "./show.js";
 
 const importCommand: CommandBody = {
@@ -39,7 +39,7 @@ const importCommand: CommandBody = {
   async run(parsed, context) {
     const { out, cwd } = context;
     const dir = resolve(cwd, requiredOption(parsed, "to"));
-    const { read, agent, path } = await locate(parsed.positionals[0] ?? "", parsed, context);
+    const { read, agent, path, modified } = await locate(parsed.positionals[0] ?? "", parsed, context);
     if (read === undefined) {
       // A file that is no session has an error of its own.
       await readOwn(path, context);
@@ -49,13 +49,7 @@ const importCommand: CommandBody = {
     const imported = await read({ blobs, keep: "blob" });
     context.signal.throwIfAborted();
     const store = fileSessionStore({ dir, blobs });
-    const paths: string[] = [];
-    // Subagents first: the session that names them is then never without them.
-    for (const each of [...imported.children, imported]) {
-      const session = await store.adopt(each, { existing: "append" });
-      paths.unshift(session.location ?? session.id);
-      await session.close();
-    }
+    const paths = await adoptImport(store, imported, modified === undefined ? 0 : Date.parse(modified));
     const { report } = imported;
     if (out.json) await out.value({ id: imported.header.id, paths, report });
     else {
@@ -73,7 +67,7 @@ const withProviders = agents
 
 const exportOptions: readonly OptionSpec[] = [
   ...sourceOptions,
-  { name: "to", value: "AGENT", choices: Object.keys(formats), description: "The agent." },
+  { name: "to", value: "AGENT", choices: Object.keys(writers), description: "The agent." },
   { name: "output", short: "o", value: "DIR", description: "The directory that gets the agent's files." },
   { name: "at", value: "ID", description: "The leaf of the result. Default: the leaf." },
   { name: "cwd", value: "DIR", description: "The project's directory in the result." },
@@ -113,7 +107,7 @@ const convert: CommandBody = {
 
 async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitCode> {
   const { out, cwd, signal } = context;
-  const to = await formats[requiredOption(parsed, "to") as keyof typeof formats]();
+  const to = await writers[requiredOption(parsed, "to") as keyof typeof writers]();
   const dir = resolve(cwd, requiredOption(parsed, "output"));
   const [model, provider] = [nameOption(parsed, "model"), nameOption(parsed, "provider")];
   if (provider !== undefined && !withProviders.includes(to.name))

@@ -40,7 +40,7 @@ const ls: CommandBody = {
     const turns = await countTurns(found, context);
     if (out.json) {
       for (const each of found) {
-        const { open: _, read: _read, files: _files, ...session } = each;
+        const { open: _, read: _read, files: _files, home: _home, ...session } = each;
         await out.value({ ...session, turns: turns.get(each) });
       }
       return 0;

@@ -31,7 +31,7 @@ test.each(Object.keys(turns))("up to 100,000 records take time in proportion to 
   const file = (size: number) =>
     rollout(Array.from({ length: size / make(0).length }, (_, at) => make(at)).flat());
   const read = ({ path, bytes }: ReturnType<typeof file>) =>
-    codex.read(
+    codex.read?.(
       new Source({
         format: "codex",
         files: [{ path, bytes: bytes as Uint8Array, stored: bytes as Uint8Array, kind: "text" }],

@@ -1,0 +1,392 @@
+/**
+ * `archive` and `restore`: a copy of the sessions of all agents, since some agents delete
+ * their transcripts after a time. The archive is a store with the blobs of its images, the agents' own files
+ * below `originals`, and an index of what was copied.
+ */
+
+import { constants, existsSync } from "node:fs";
+import { copyFile, mkdir, readFile, rename, stat, utimes } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { agents } from "../../agents/internal.js";
+import { homeFiles } from "../../agents/node/internal.js";
+import { fileBlobStore, fileSessionStore } from "../../storage/files/index.js";
+import {
+  type CommandBody,
+  type CommandContext,
+  type ExitCode,
+  type OptionSpec,
+  type Parsed,
+  textOption,
+  UsageError,
+} from "../command.js";
+import { chunksOfFile, replaceFile, writeNewFile } from "../files.js";
+import type { FoundSession, ReadOptions } from "../named-session.js";
+import { table } from "../output.js";
+import { adoptImport, foreignSessions, sourceOptions } from "../sources.js";
+import { installTimer } from "./archive-timer.js";
+
+const toOption: OptionSpec = {
+  name: "to",
+  value: "DIR",
+  description: "The directory of the archive. Default: .sessile in the home directory.",
+};
+const agentOption = sourceOptions.filter(({ name }) => name === "agent");
+
+const archive: CommandBody = {
+  description: [
+    "Claude Code deletes a transcript after 30 days. The archive keeps the sessions of all agents, with the bytes of",
+    "their files. Nothing in the home of an agent is changed. A further run copies what changed since the last one.",
+    "`status` counts what is archived, and names the sessions that are only there.",
+  ],
+  finds: "if `status` names a session that is not in the archive in its present state",
+  arguments: [
+    {
+      name: "status",
+      kind: "text",
+      offers: ["status"],
+      optional: true,
+      description: "Copies nothing, and says what is archived.",
+    },
+  ],
+  options: [
+    toOption,
+    ...agentOption,
+    { name: "watch", description: "Copy again each minute, until the command is stopped." },
+    { name: "install", description: "Run once a day by the scheduler of this system." },
+  ],
+  examples: [
+    { line: "sessile archive", does: "every session of every agent" },
+    { line: "sessile archive status", does: "what is only in the archive" },
+  ],
+  async run(parsed, context) {
+    const [action] = parsed.positionals;
+    if (action === "status") return await printStatus(parsed, context);
+    if (action !== undefined)
+      throw new UsageError(`archive: expected status or no word, got ${JSON.stringify(action)}`);
+    if (parsed.options.install === true) return await installTimer(archiveDir(parsed, context), context);
+    for (;;) {
+      await archiveOnce(parsed, context);
+      if (parsed.options.watch !== true) return 0;
+      const isOver = await pause(context.signal);
+      if (isOver) return 0;
+    }
+  },
+};
+
+const restore: CommandBody = {
+  description: [
+    "Writes the files of an archived session that its agent's home lacks, with their bytes and times. Nothing is",
+    "overwritten.",
+  ],
+  arguments: [{ name: "ID", kind: "text", description: "The id of the session, or its start." }],
+  options: [toOption],
+  examples: [{ line: "sessile restore 0f3b7a52", does: "a transcript that Claude Code had deleted" }],
+  async run(parsed, context) {
+    const { out, signal } = context;
+    const dir = archiveDir(parsed, context);
+    const session = await archivedSession(parsed.positionals[0] ?? "", dir, context);
+    const home = (await homeFiles(session.agent as Agent))?.home ?? session.home;
+    if (!session.hasOriginals)
+      throw new UsageError(
+        `restore: ${session.agent} keeps its sessions in a database, which is never written: sessile resume writes files for it`,
+      );
+    const missing = session.files
+      .map((file) => ({ ...file, place: join(home, ...file.path.split("/")) }))
+      .filter(({ place }) => !existsSync(place));
+    if (missing.length === 0) throw new UsageError(`restore: ${home} has all files of ${session.id}`);
+    for (const { path, place, modified } of missing) {
+      await writeNewFile(place, chunksOfFile(originalPath(dir, session.agent, path), signal), signal);
+      await setTime(place, modified);
+    }
+    const places = missing.map(({ place }) => place);
+    if (out.json) await out.value({ id: session.id, files: places });
+    else await out.line(...places.map((place) => out.clean(place)));
+    return 0;
+  },
+};
+
+export const bodies = { archive, restore };
+
+/** Counts the sessions of the archive by agent, and names those that are in no home anymore. */
+async function printStatus(parsed: Parsed, context: CommandContext): Promise<ExitCode> {
+  const { out } = context;
+  const index = await readIndex(archiveDir(parsed, context), context);
+  const found = new Map<string, boolean>();
+  for (const each of await foreignSessions(parsed, context, { agent: textOption(parsed, "agent") })) {
+    const known = index.sessions[key(each)];
+    found.set(key(each), known !== undefined && isSame(known.files, await fileStates(each)));
+  }
+  const wanted = textOption(parsed, "agent");
+  const archived = Object.values(index.sessions).filter(({ agent }) => (wanted ?? agent) === agent);
+  const gone = archived.filter((each) => !found.has(key(each)));
+  const waiting = [...found].filter(([, isArchived]) => !isArchived).map(([name]) => name);
+  if (out.json) {
+    await out.value({ archived: archived.length, onlyHere: gone, waiting });
+    return waiting.length === 0 ? 0 : 1;
+  }
+  const rows = agents.flatMap(({ name }) => {
+    const count = (list: readonly { readonly agent: string }[]) =>
+      list.filter(({ agent }) => agent === name).length;
+    const missing = waiting.filter((each) => each.startsWith(`${name} `)).length;
+    if (count(archived) + missing === 0) return [];
+    return [[name, String(count(archived)), String(count(gone)), String(missing)]];
+  });
+  const columns = [
+    { title: "agent" },
+    { title: "archived", align: "right" },
+    { title: "only here", align: "right" },
+    { title: "new or changed", align: "right" },
+  ] as const;
+  if (rows.length === 0) out.note("no sessions");
+  else await out.line(...table(columns, rows, out.columns));
+  for (const { agent, id, modified, title } of gone)
+    await out.line(out.clean(`only here: ${agent} ${id} ${modified.slice(0, 10)} ${title ?? ""}`));
+  return waiting.length === 0 ? 0 : 1;
+}
+
+/** Waits a minute. Resolves with whether the command was stopped. */
+function pause(signal: AbortSignal): Promise<boolean> {
+  return new Promise((done) => {
+    const stop = () => {
+      clearTimeout(timer);
+      done(true);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      done(signal.aborted);
+    }, watchMs);
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+  });
+}
+
+const watchMs = 60_000;
+
+function archiveDir(parsed: Parsed, { cwd, env }: CommandContext): string {
+  const to = textOption(parsed, "to");
+  return to === undefined ? join(env.HOME ?? homedir(), ".sessile") : resolve(cwd, to);
+}
+
+// The index: what was copied of which files, so that a run does only what changed.
+
+/** A file of an agent, by the name in its home. */
+interface FileState {
+  readonly path: string;
+  readonly bytes: number;
+  /** Milliseconds since 1970. */
+  readonly modified: number;
+}
+
+interface ArchivedSession {
+  readonly agent: string;
+  /** The agent's id. */
+  readonly id: string;
+  /** Its file in the store, relative to the archive. */
+  readonly file: string;
+  readonly home: string;
+  readonly files: readonly FileState[];
+  /** False for a session in a database, of which the store alone has the entries. */
+  readonly hasOriginals: boolean;
+  /** ISO 8601. */
+  readonly modified: string;
+  readonly title?: string;
+}
+
+interface ArchiveIndex {
+  readonly v: 1;
+  /** All files of an agent's home at the last run without an error: equal ones need no further look. */
+  readonly homes: Record<string, string>;
+  /** By agent and id. */
+  readonly sessions: Record<string, ArchivedSession>;
+}
+
+type Agent = (typeof agents)[number]["name"];
+
+const key = ({ agent, id }: { readonly agent: string; readonly id: string }) => `${agent} ${id}`;
+const indexPath = (dir: string) => join(dir, "archive.json");
+const originalPath = (dir: string, agent: string, path: string) =>
+  join(dir, "originals", agent, ...path.split("/"));
+
+/** The index of an archive. One that cannot be read is made anew: a further copy of a session adds nothing. */
+async function readIndex(dir: string, { out }: CommandContext): Promise<ArchiveIndex> {
+  const text = await readFile(indexPath(dir), "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+  });
+  if (text === undefined) return { v: 1, homes: {}, sessions: {} };
+  try {
+    const index = JSON.parse(text) as ArchiveIndex;
+    if (index.v === 1 && typeof index.homes === "object" && typeof index.sessions === "object") return index;
+  } catch {}
+  const message = `${indexPath(dir)} cannot be read: all sessions are copied again`;
+  out.warn({ code: "unreadable", message, path: indexPath(dir) });
+  return { v: 1, homes: {}, sessions: {} };
+}
+
+async function archivedSession(name: string, dir: string, context: CommandContext): Promise<ArchivedSession> {
+  const all = Object.values((await readIndex(dir, context)).sessions);
+  const exact = all.filter(({ id }) => id === name);
+  const matches = exact.length > 0 || name.length < 4 ? exact : all.filter(({ id }) => id.startsWith(name));
+  const [match] = matches;
+  if (match === undefined) throw new UsageError(`restore: ${dir} has no session ${JSON.stringify(name)}`);
+  if (matches.length > 1)
+    throw new UsageError(`restore: ${JSON.stringify(name)} names ${matches.length} sessions`);
+  return match;
+}
+
+// A run: what changed is copied and imported.
+
+async function archiveOnce(parsed: Parsed, context: CommandContext): Promise<void> {
+  const { out, signal } = context;
+  const dir = archiveDir(parsed, context);
+  const index = await readIndex(dir, context);
+  const states = await changedHomes(textOption(parsed, "agent"), index);
+  const counts = { archived: 0, unchanged: 0, failed: 0 };
+  const archived: string[] = [];
+  let savedAt = context.now();
+  const save = async () => {
+    await replaceFile(indexPath(dir), JSON.stringify(index), new AbortController().signal);
+    savedAt = context.now();
+  };
+  const failed = new Set<string>();
+  try {
+    for (const agent of states.keys()) {
+      for (const found of await foreignSessions(parsed, context, { agent })) {
+        signal.throwIfAborted();
+        out.progress(() => `${counts.archived} archived, ${counts.unchanged} unchanged`);
+        const files = await fileStates(found);
+        const known = index.sessions[key(found)];
+        if (known !== undefined && isSame(known.files, files) && existsSync(join(dir, known.file))) {
+          counts.unchanged++;
+          continue;
+        }
+        try {
+          index.sessions[key(found)] = await archiveSession(found, files, dir, signal);
+          archived.push(key(found));
+          counts.archived++;
+        } catch (error) {
+          signal.throwIfAborted();
+          failed.add(agent);
+          counts.failed++;
+          out.skip(found.path, error);
+        }
+        if (context.now() - savedAt > saveMs) await save();
+      }
+    }
+  } finally {
+    for (const [agent, state] of states)
+      if (!signal.aborted && !failed.has(agent)) index.homes[agent] = state;
+    if (states.size > 0) await save();
+  }
+  const total = Object.keys(index.sessions).length;
+  if (out.json) await out.value({ dir, archived, failed: counts.failed, total });
+  else {
+    const failures = counts.failed === 0 ? "" : `, ${counts.failed} failed`;
+    await out.line(out.clean(`${dir}: ${counts.archived} new or changed${failures}, ${total} in all`));
+  }
+}
+
+/** A run that is killed loses no more of the index: its sessions are then copied again, which adds nothing. */
+const saveMs = 5000;
+
+/** The agents whose files are not as at the last run, with the state that they have now. */
+async function changedHomes(
+  wanted: string | undefined,
+  { homes }: ArchiveIndex,
+): Promise<ReadonlyMap<string, string>> {
+  const states = new Map<string, string>();
+  for (const { name } of agents) {
+    if (name === "sessile" || (wanted ?? name) !== name) continue;
+    const found = await homeFiles(name);
+    if (found === undefined) continue;
+    const lines = found.files.map(({ path, bytes, modified }) => `${path} ${bytes} ${modified}`).sort();
+    const { createHash } = await import("node:crypto");
+    const state = createHash("sha256")
+      .update([found.home, ...lines].join("\n"))
+      .digest("hex");
+    if (homes[name] !== state) states.set(name, state);
+  }
+  return states;
+}
+
+/** The files of a session with sizes and times; for a session in a database, the time of its row. */
+async function fileStates(found: FoundSession): Promise<readonly FileState[]> {
+  const { home, path, modified, size } = found;
+  if (path.endsWith(".db"))
+    return [{ path: relativePath(home, path), bytes: size, modified: Date.parse(modified) }];
+  const files = (await found.currentFiles?.()) ?? [path];
+  const states: FileState[] = [];
+  for (const file of files) {
+    const known = await stat(file).catch(() => undefined);
+    if (known !== undefined)
+      states.push({
+        path: relativePath(home, file),
+        bytes: known.size,
+        modified: Math.trunc(known.mtimeMs),
+      });
+  }
+  return states;
+}
+
+const relativePath = (home: string | undefined, file: string) =>
+  relative(home ?? dirname(file), file)
+    .split(sep)
+    .join("/");
+
+function isSame(known: readonly FileState[], files: readonly FileState[]): boolean {
+  return (
+    known.length === files.length &&
+    known.every(({ path, bytes, modified }, at) => {
+      const other = files[at];
+      return other?.path === path && other.bytes === bytes && other.modified === modified;
+    })
+  );
+}
+
+async function archiveSession(
+  found: FoundSession,
+  files: readonly FileState[],
+  dir: string,
+  signal: AbortSignal,
+): Promise<ArchivedSession> {
+  const { agent, id, home = dirname(found.path), title, modified } = found;
+  const hasOriginals = !found.path.endsWith(".db");
+  // The bytes first: an import of a file that this version cannot read yet must not cost them.
+  if (hasOriginals)
+    for (const file of files) await copyOriginal(join(home, ...file.path.split("/")), file, agent, dir);
+  const blobs = fileBlobStore({ dir });
+  const store = fileSessionStore({ dir: join(dir, "sessions"), blobs });
+  // The originals lie beside: the store has no second copy of them.
+  const options: ReadOptions = { blobs, keep: "none", isQuiet: true };
+  const imported = await (found.read as NonNullable<typeof found.read>)(options);
+  signal.throwIfAborted();
+  const [path = ""] = await adoptImport(store, imported, Date.parse(modified));
+  return {
+    ...{ agent, id, home, files, hasOriginals, modified },
+    file: relative(dir, path),
+    ...(title === undefined ? {} : { title: title.slice(0, maxTitle) }),
+  };
+}
+
+const maxTitle = 200;
+
+/**
+ * Copies a file that its agent may be writing. A copy that is longer than the file is kept under another
+ * name: agents that rewrite a file may have lost a part of it.
+ */
+async function copyOriginal(from: string, { path, modified }: FileState, agent: string, dir: string) {
+  const to = originalPath(dir, agent, path);
+  const known = await stat(to).catch(() => undefined);
+  const current = await stat(from);
+  if (known !== undefined && known.size > current.size)
+    await rename(to, `${to}.${Math.trunc(known.mtimeMs)}`);
+  await mkdir(dirname(to), { recursive: true });
+  const temporary = `${to}.${process.pid}.tmp`;
+  await copyFile(from, temporary, constants.COPYFILE_FICLONE);
+  await setTime(temporary, modified);
+  await rename(temporary, to);
+}
+
+async function setTime(path: string, ms: number): Promise<void> {
+  await utimes(path, ms / 1000, ms / 1000);
+}
