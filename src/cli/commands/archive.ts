@@ -10,6 +10,8 @@ import { homedir } from "node:os";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { agents } from "../../agents/internal.js";
 import { homeFiles } from "../../agents/node/internal.js";
+import type { BlobStore } from "../../blobs/index.js";
+import type { SessionStore } from "../../session/index.js";
 import { fileBlobStore, fileSessionStore } from "../../storage/files/index.js";
 import {
   type CommandBody,
@@ -241,6 +243,8 @@ async function archiveOnce(parsed: Parsed, context: CommandContext): Promise<voi
   const dir = archiveDir(parsed, context);
   const index = await readIndex(dir, context);
   const states = await changedHomes(textOption(parsed, "agent"), index);
+  const blobs = fileBlobStore({ dir });
+  const stores = { dir, blobs, store: fileSessionStore({ dir: join(dir, "sessions"), blobs }) };
   const counts = { archived: 0, unchanged: 0, failed: 0 };
   const archived: string[] = [];
   let savedAt = context.now();
@@ -261,7 +265,7 @@ async function archiveOnce(parsed: Parsed, context: CommandContext): Promise<voi
           continue;
         }
         try {
-          index.sessions[key(found)] = await archiveSession(found, files, dir, signal);
+          index.sessions[key(found)] = await archiveSession(found, files, stores, signal);
           archived.push(key(found));
           counts.archived++;
         } catch (error) {
@@ -343,10 +347,17 @@ function isSame(known: readonly FileState[], files: readonly FileState[]): boole
   );
 }
 
+/** One store for a run: it knows the files that it has seen. */
+interface ArchiveStores {
+  readonly dir: string;
+  readonly blobs: BlobStore;
+  readonly store: SessionStore;
+}
+
 async function archiveSession(
   found: FoundSession,
   files: readonly FileState[],
-  dir: string,
+  { dir, blobs, store }: ArchiveStores,
   signal: AbortSignal,
 ): Promise<ArchivedSession> {
   const { agent, id, home = dirname(found.path), title, modified } = found;
@@ -354,8 +365,6 @@ async function archiveSession(
   // The bytes first: an import of a file that this version cannot read yet must not cost them.
   if (hasOriginals)
     for (const file of files) await copyOriginal(join(home, ...file.path.split("/")), file, agent, dir);
-  const blobs = fileBlobStore({ dir });
-  const store = fileSessionStore({ dir: join(dir, "sessions"), blobs });
   // The originals lie beside: the store has no second copy of them.
   const options: ReadOptions = { blobs, keep: "none", isQuiet: true };
   const imported = await (found.read as NonNullable<typeof found.read>)(options);
