@@ -7,7 +7,7 @@
 export { type AtifContent, type AtifTrajectory, toAtif } from "./atif.js";
 export { exportSession } from "./export.js";
 export { importSession } from "./import.js";
-export { pi } from "./pi/index.js";
+export { pi } from "./pi.js";
 export { redactSession, type SecretRedaction, secretRedaction } from "./redaction.js";
 export { commonSecrets } from "./secret-rules.js";
 export { detectSession } from "./table.js";

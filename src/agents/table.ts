@@ -68,7 +68,7 @@ export const formats: Readonly<Record<Exclude<ForeignFormatName, OwnName>, () =>
 /** What writes the sessions of each agent. */
 export const writers: Readonly<
   Record<Exclude<ForeignFormatName, (typeof sessileAgent)["name"]>, () => Promise<ForeignFormat>>
-> = { ...formats, pi: async () => (await import("./pi/index.js")).pi };
+> = { ...formats, pi: async () => (await import("./pi.js")).pi };
 
 const rows = new Map<string, AgentRow<ForeignFormatName>>(agents.map((row) => [row.name, row]));
 

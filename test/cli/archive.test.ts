@@ -13,7 +13,6 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemTimer } from "../../src/cli/commands/archive-timer.js";
 import * as transcript from "../agents/claude-code/transcript.js";
 import { call } from "./call.js";
 
@@ -137,20 +136,27 @@ describe("archive", () => {
   });
 
   it("is run each day by the scheduler of the system", async () => {
-    const words = ["/opt/a b/node", "/opt/se$s%ile.js", "archive"];
-    const unit = systemTimer("linux", "/home/u", words);
-    expect(unit.files.map(({ path }) => path)).toEqual([
-      "/home/u/.config/systemd/user/sessile-archive.service",
-      "/home/u/.config/systemd/user/sessile-archive.timer",
-    ]);
-    expect(unit.files[0]?.text).toContain('ExecStart="/opt/a b/node" "/opt/se$$s%%ile.js" "archive"');
-    expect(systemTimer("darwin", "/Users/u", ["/a&b"]).files[0]?.text).toContain("<string>/a&amp;b</string>");
-    expect(systemTimer("win32", "C:\\", words).start).toContain("schtasks /Create /SC DAILY");
-    const installed = await run("archive", "--install");
-    expect(installed.code).toBe(0);
-    expect((await run("archive", "--install")).code).toBe(0);
-    if (process.platform === "linux")
-      expect(existsSync(join(dir, ".config", "systemd", "user", "sessile-archive.timer"))).toBe(true);
+    const platform = process.platform;
+    const installed = async (name: string) => {
+      Object.defineProperty(process, "platform", { value: name });
+      try {
+        return (await run("archive", "--install", "--json", "--to", join(dir, "a $b%c&d"))).json[0];
+      } finally {
+        Object.defineProperty(process, "platform", { value: platform });
+      }
+    };
+    const units = join(dir, ".config", "systemd", "user");
+    const linux = await installed("linux");
+    expect(linux).toMatchObject({ start: "systemctl --user enable --now sessile-archive.timer" });
+    expect(linux).toEqual(await installed("linux"));
+    // A dollar sign would be a variable, a percent sign a specifier.
+    expect(readFileSync(join(units, "sessile-archive.service"), "utf8")).toContain(' "archive" "--to" "');
+    expect(readFileSync(join(units, "sessile-archive.service"), "utf8")).toContain('/a $$b%%c&d"');
+    expect(readFileSync(join(units, "sessile-archive.timer"), "utf8")).toContain("OnCalendar=daily");
+    await installed("darwin");
+    const agent = readFileSync(join(dir, "Library", "LaunchAgents", "sessile.archive.plist"), "utf8");
+    expect(agent).toContain("/a $b%c&amp;d</string>");
+    expect((await installed("win32")).start).toContain("schtasks /Create /SC DAILY");
   });
 });
 

@@ -27,7 +27,7 @@ export async function installTimer(dir: string, context: CommandContext): Promis
 }
 
 /** The daily run of a command by systemd, launchd or the scheduled tasks of Windows. */
-export function systemTimer(platform: string, home: string, words: readonly string[]): Timer {
+function systemTimer(platform: string, home: string, words: readonly string[]): Timer {
   if (platform === "darwin") {
     const path = join(home, "Library", "LaunchAgents", "sessile.archive.plist");
     const strings = words.map((word) => `    <string>${escapeXml(word)}</string>`).join("\n");

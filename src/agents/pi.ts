@@ -3,18 +3,18 @@
  * write: pi knows neither resources nor edits, and its names and replies have members that ours may lack.
  */
 
-import type { AssistantMessage, ImageBlock, TextBlock } from "../../content/index.js";
-import { toFileName } from "../shared/ids.js";
-import { encodeRecords } from "../shared/records.js";
-import { type ForeignObject, timeIso } from "../shared/values.js";
+import type { AssistantMessage, ImageBlock, TextBlock } from "../content/index.js";
+import { toFileName } from "./shared/ids.js";
+import { encodeRecords } from "./shared/records.js";
+import { type ForeignObject, timeIso } from "./shared/values.js";
 import {
   describedReply,
   type WriteResult,
   type WriteStep,
   writeBlocks,
   writeSteps,
-} from "../shared/write-steps.js";
-import type { ForeignFormat, WriteSource, WrittenSession } from "../types.js";
+} from "./shared/write-steps.js";
+import type { ForeignFormat, WriteSource, WrittenSession } from "./types.js";
 
 /** The format of pi, for an export. */
 export const pi: ForeignFormat = {
