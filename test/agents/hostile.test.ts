@@ -195,7 +195,8 @@ describe("sizes", () => {
     const bytes = encodeUtf8("SQLite format 3\u0000 and more");
     const format = {
       ...plain,
-      read: async (source: Parameters<NonNullable<typeof plain.read>>[0]) => void (await source.sqlite("a.db")),
+      read: async (source: Parameters<NonNullable<typeof plain.read>>[0]) =>
+        void (await source.sqlite("a.db")),
     };
     const options = { from: format, keep: "none" } as const;
     const { report } = await importSession([{ path: "a.db", bytes }], options);
