@@ -230,7 +230,6 @@ export const customOwnership = {
     erasedWith: [{ reply: "data.entryId" }],
   },
   "sessile.openai-agents.key": noText,
-  "sessile.openai-agents.item": { keeps: ({ item }) => ({ item: bareParcel(item) }), mayQuote: true },
   "sessile.openai-agents.clear": noText,
   "sessile.openai-agents.operation": noText,
   "sessile.claude-agent.key": noText,

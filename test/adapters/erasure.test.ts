@@ -158,7 +158,7 @@ test("OpenAI Agents: items keep their places, and each call has its result", asy
   ]);
   await eraseAll(sessions, "openai-agents", await idsWithCanary(sessions, "openai-agents"));
   expect(await openaiAgentsSession({ sessions, sessionId: "s" }).getItems()).toEqual([
-    { type: "message", role: "user", content: [{ type: "input_text", text: "[erased]" }] },
+    { type: "message", role: "user", content: "[erased]" },
     { ...call, arguments: "{}" },
     { ...result, output: { type: "text", text: "[erased]" } },
     {

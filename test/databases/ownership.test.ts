@@ -68,8 +68,8 @@ const requested = {
   },
   item: {
     type: "custom",
-    customType: "sessile.openai-agents.item",
-    data: { item: { v: { type: "message", role: "user", content: text } } },
+    customType: "sessile.value",
+    data: { of: "openai-agents", value: { v: { type: "message", role: "user", content: text } } },
   },
   value: {
     type: "custom",
@@ -156,7 +156,6 @@ const relatedData: { readonly [T in OwnCustomType]: readonly unknown[] } = {
     },
   ],
   "sessile.openai-agents.key": [],
-  "sessile.openai-agents.item": [{ item: parcel({ role: "user", content: [{ type: "input_text", text }] }) }],
   "sessile.openai-agents.clear": [],
   "sessile.openai-agents.operation": [],
   "sessile.claude-agent.key": [],

@@ -1,19 +1,39 @@
 /**
- * Sessions of OpenAI Agents as entries: items are appended, images are blobs.
+ * Sessions of OpenAI Agents as sessions: each item is a message, images are blobs.
  *
  * @module openai-agents
  */
 
+import {
+  type AssistantMessage,
+  blockResource,
+  type ImageBlock,
+  type Message,
+  messageText,
+  type TextBlock,
+  userMessage,
+} from "../../content/index.js";
 import { stringArgument } from "../../core/arguments.js";
 import { mapConcurrent } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
+import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import { ownEntry } from "../../log/internal.js";
 import type { EntryDraft, Session } from "../../session/index.js";
 import { type AdapterOptions, type AppendPlan, adapterSettings, SessionHandles } from "../shared/handles.js";
-import { canonicalText, isParcel, type Parcel, Parcels, textDigest, valueDigest } from "../shared/parcels.js";
+import {
+  type Attach,
+  difference,
+  Media,
+  type MessageForm,
+  MessageValues,
+  messagesOf,
+  type PathEntry,
+  type PathValue,
+} from "../shared/message-values.js";
+import { canonicalText, Parcels, textDigest, valueDigest } from "../shared/parcels.js";
 
-// A session of OpenAI Agents: its items are entries on the path to the leaf.
+// A session of OpenAI Agents: its items are messages on the path to the leaf.
 
 /** Options of {@link openaiAgentsSession}. */
 interface OpenAiAgentsOptions extends AdapterOptions {
@@ -21,21 +41,15 @@ interface OpenAiAgentsOptions extends AdapterOptions {
   readonly sessionId: string;
 }
 
-/** An item with its place in the tree. */
-interface StoredItem {
-  readonly id: string;
+/** Entries with the items that they are: one that was saved, or those of another message of the session. */
+interface ItemPlace {
   readonly parentId: string | null;
-  readonly parcel: Parcel;
+  readonly items: readonly unknown[];
 }
 
 const adapter = "openai-agents";
 const clearPrefix = "clear.";
 const maxConcurrentReads = 16;
-
-const itemEntry = ownEntry(`sessile.${adapter}.item`, (data): { readonly item: Parcel } => {
-  if (isRecord(data) && isParcel(data.item)) return { item: data.item };
-  throw new TypeError("data: expected an item");
-});
 
 /** Its id begins with `clear.`, so that the tree alone shows where the history begins. */
 const clearEntry = ownEntry(`sessile.${adapter}.clear`, (data) => data);
@@ -59,22 +73,28 @@ export function openaiAgentsSession<Item extends object>(
   const key = stringArgument("sessionId", options.sessionId);
   const place = { partition: settings.partition, key };
   const parcels = new Parcels(settings);
+  const values = new MessageValues({ of: adapter, form: itemForm, parcels, blobs: settings.blobs });
   const handles = new SessionHandles(adapter, settings);
 
   /**
    * Copies and checks items at the call. The result stores their blobs once: a plan calls it, so that appends
    * with and without blobs keep the order of the calls.
    */
-  const copied = (items: readonly unknown[], name: string): (() => Promise<readonly Parcel[]>) => {
-    const packed = items.map((item, at) => parcels.pack(item, `${name}[${at}]`));
-    let stored: readonly Parcel[] | undefined;
-    return async () => {
-      if (stored !== undefined) return stored;
-      const made: Parcel[] = [];
-      for (const each of packed) made.push(await parcels.store(each));
-      stored = made;
-      return made;
+  const copied = (items: readonly unknown[], name: string): Copied => {
+    const copies = items.map((item, at) => parcels.copy(item, `${name}[${at}]`));
+    let stored: readonly EntryDraft[] | undefined;
+    return {
+      items: copies,
+      async drafts() {
+        stored ??= await draftsOf(copies);
+        return stored;
+      },
     };
+  };
+  const draftsOf = async (items: readonly unknown[]): Promise<readonly EntryDraft[]> => {
+    const made: EntryDraft[] = [];
+    for (const item of items) for (const draft of await values.drafts(item)) made.push(draft);
+    return made;
   };
   /** The same for a transaction, whose errors show none of its content. */
   const copiedContent: typeof copied = (items, name) => {
@@ -86,12 +106,15 @@ export function openaiAgentsSession<Item extends object>(
       throw error;
     }
   };
-  const open = async (items: readonly StoredItem[]): Promise<Item[]> => {
+  const open = async (places: readonly ItemPlace[]): Promise<Item[]> => {
     const opened: Item[] = [];
-    for await (const item of mapConcurrent(items, maxConcurrentReads, ({ parcel }) => parcels.open(parcel)))
+    const items = places.flatMap((each) => each.items);
+    for await (const item of mapConcurrent(items, maxConcurrentReads, (each) => values.open(each)))
       opened.push(item as Item);
     return opened;
   };
+  const newest = async (session: Session | undefined, limit: number): Promise<readonly ItemPlace[]> =>
+    session === undefined ? [] : newestItems(session, values, limit);
   const change = (plan: (session: Session | undefined) => Promise<Change>): Promise<void> =>
     handles.append(place, async (session): Promise<AppendPlan<void>> => {
       return { done: () => undefined, ...(await plan(session)) };
@@ -105,23 +128,24 @@ export function openaiAgentsSession<Item extends object>(
     async getItems(limit) {
       if (limit !== undefined && limit <= 0) return [];
       return handles.read(place, async (session) => {
-        if (session === undefined) return [];
-        return open(limit === undefined ? await allItems(session) : await newestItems(session, limit));
+        const items = await open(await newest(session, limit ?? Infinity));
+        return limit === undefined ? items : items.slice(-limit);
       });
     },
 
     async addItems(items) {
       if (items.length === 0) return;
       const made = copied(items, "items");
-      await change(async () => ({ drafts: drafts(await made()) }));
+      await change(async () => ({ drafts: await made.drafts() }));
     },
 
     async popItem() {
       return handles.append(place, async (session): Promise<AppendPlan<Item | undefined>> => {
-        const [last] = session === undefined ? [] : await newestItems(session, 1);
+        const last = (await newest(session, 1)).at(-1);
         if (last === undefined) return { drafts: [], done: () => undefined };
-        const [item] = await open([last]);
-        return { drafts: [{ type: "leaf", targetId: last.parentId }], done: () => item };
+        const item = (await open([last])).at(-1);
+        const { drafts, parent } = branch(last.parentId, await draftsOf(last.items.slice(0, -1)));
+        return { drafts, ...(parent === undefined ? {} : { parent }), done: () => item };
       });
     },
 
@@ -132,7 +156,7 @@ export function openaiAgentsSession<Item extends object>(
     async replaceHistoryWithCompaction(items) {
       const made = copied(items, "items");
       await change(async (session) => ({
-        drafts: [...((await isFresh(session)) ? [] : [clear()]), ...drafts(await made())],
+        drafts: [...((await isFresh(session)) ? [] : [clear()]), ...(await made.drafts())],
       }));
     },
 
@@ -145,31 +169,15 @@ export function openaiAgentsSession<Item extends object>(
         "replacements",
       );
       await change(async (session) => {
-        if (session === undefined) return { drafts: [] };
-        const items = await allItems(session);
-        const calls = (await open(items)).map(readCallId);
-        return readBranch(items, await mutated(items, calls, callIds, await replacements()));
+        const places = await newest(session, Infinity);
+        const known = places.flatMap(({ items }, at) => items.map((item) => ({ item, at })));
+        const wanted = mutated(known, callIds, replacements.items);
+        const first = known.findIndex(({ item }, at) => item !== wanted[at]);
+        const changed = places[known[first]?.at ?? -1];
+        if (changed === undefined) return { drafts: [] };
+        const start = known.findIndex(({ at }) => at === known[first]?.at);
+        return branch(changed.parentId, await draftsOf(wanted.slice(start)));
       });
-
-      /** The parcels after the mutations, each of which sees the ones before it. */
-      async function mutated(
-        items: readonly StoredItem[],
-        calls: readonly (string | undefined)[],
-        ids: readonly string[],
-        made: readonly Parcel[],
-      ): Promise<readonly Parcel[]> {
-        let list = items.map(({ parcel }, at) => ({ parcel, call: calls[at] }));
-        for (const [at, id] of ids.entries()) {
-          const first = list.findIndex(({ call }) => call === id);
-          const parcel = made[at] as Parcel;
-          const call = readCallId(await parcels.open(parcel));
-          list = list.flatMap((item, index) => {
-            if (index === first) return [{ parcel, call }];
-            return item.call === id ? [] : [item];
-          });
-        }
-        return list.map(({ parcel }) => parcel);
-      }
     },
 
     async applyHistoryTransaction(args) {
@@ -184,7 +192,9 @@ export function openaiAgentsSession<Item extends object>(
           return { drafts: [] };
         }
         const parent = await suffixParent(session, transaction);
-        return { drafts: [{ ...operationEntry.draft({ digest }), id }, ...drafts(await made())], ...parent };
+        const { before = [], ...behind } = parent;
+        const kept = [...(await draftsOf(before)), ...(await made.drafts())];
+        return { drafts: [{ ...operationEntry.draft({ digest }), id }, ...kept], ...behind };
       });
     },
 
@@ -197,13 +207,17 @@ export function openaiAgentsSession<Item extends object>(
   async function suffixParent(
     session: Session | undefined,
     transaction: TransactionCopy,
-  ): Promise<{ readonly parent?: string | null }> {
+  ): Promise<{ readonly parent?: string | null; readonly before?: readonly unknown[] }> {
     if (transaction.type === "append_items") return {};
     const { expectedSuffix } = transaction;
     if (expectedSuffix.length === 0) return {};
-    const items = session === undefined ? [] : await newestItems(session, expectedSuffix.length);
-    const actual = canonicalText(await open(items));
-    if (actual === canonicalText(expectedSuffix)) return { parent: items[0]?.parentId ?? null };
+    const places = await newest(session, expectedSuffix.length);
+    const items = await open(places);
+    const actual = canonicalText(items.slice(-expectedSuffix.length));
+    // The first place may be a message with more items than are expected.
+    const before = places[0]?.items.slice(0, Math.max(0, items.length - expectedSuffix.length));
+    if (actual === canonicalText(expectedSuffix))
+      return { parent: places[0]?.parentId ?? null, before: before ?? [] };
     const message = "Session history suffix no longer matches the transaction precondition.";
     const details = { expected: `${expectedSuffix.length} items`, actual: session?.leafId ?? "none" };
     throw new SessileError("CONCURRENT_WRITER", `${message} Nothing was written`, { details });
@@ -212,24 +226,37 @@ export function openaiAgentsSession<Item extends object>(
 
 type Change = Omit<AppendPlan<void>, "done">;
 
-function drafts(parcels: readonly Parcel[]): readonly EntryDraft[] {
-  return parcels.map((item) => itemEntry.draft({ item }));
+/** Items as they were at a call, and their drafts. */
+interface Copied {
+  readonly items: readonly unknown[];
+  drafts(): Promise<readonly EntryDraft[]>;
 }
 
 function clear(): EntryDraft {
   return { ...clearEntry.draft({}), id: `${clearPrefix}${crypto.randomUUID()}` };
 }
 
-/** Drafts that make the list, after the items that stay. */
-function readBranch(items: readonly StoredItem[], wanted: readonly Parcel[]): Change {
-  const same = ({ parcel }: StoredItem, at: number) => JSON.stringify(parcel) === JSON.stringify(wanted[at]);
-  const first = items.findIndex((item, at) => !same(item, at));
-  const changed = items[first];
-  if (changed === undefined) return { drafts: [] };
-  const added = drafts(wanted.slice(first));
-  // Without a new item only the leaf moves.
-  if (added.length === 0) return { drafts: [{ type: "leaf", targetId: changed.parentId }] };
-  return { drafts: added, parent: changed.parentId };
+/** New entries after an entry. Without any only the leaf moves. */
+function branch(parent: string | null, drafts: readonly EntryDraft[]): Change {
+  return drafts.length === 0 ? { drafts: [{ type: "leaf", targetId: parent }] } : { drafts, parent };
+}
+
+/** The items after the mutations, each of which sees the ones before it. An equal replacement is the old item. */
+function mutated(
+  known: readonly { readonly item: unknown }[],
+  ids: readonly string[],
+  replacements: readonly unknown[],
+): readonly unknown[] {
+  let list = known.map(({ item }) => item);
+  for (const [at, id] of ids.entries()) {
+    const first = list.findIndex((item) => readCallId(item) === id);
+    const next = replacements[at];
+    list = list.flatMap((item, index) => {
+      if (index === first) return [difference(item, next) === undefined ? item : next];
+      return readCallId(item) === id ? [] : [item];
+    });
+  }
+  return list;
 }
 
 async function assertSameOperation(session: Session, id: string, digest: string): Promise<void> {
@@ -257,37 +284,54 @@ async function isFresh(session: Session | undefined): Promise<boolean> {
   return isStart && tree.children(leaf).length === 0;
 }
 
-/** All items of the history, oldest first. */
-async function allItems(session: Session): Promise<readonly StoredItem[]> {
-  const entries = new Map((await session.path()).map((entry) => [entry.id, entry]));
-  const nodes = (await session.tree()).path(session.leafId);
-  const start = nodes.findLastIndex(({ id }) => id.startsWith(clearPrefix)) + 1;
-  return nodes.slice(start).flatMap(({ id, parentId }): readonly StoredItem[] => {
-    const entry = entries.get(id) ?? damaged(id);
-    const stored = itemEntry.read(entry);
-    return stored === undefined ? [] : [{ id, parentId, parcel: stored.item }];
-  });
-}
-
-/** Items that are read one by one. More of them are read in one batch with all others. */
+/** Entries that are read one by one. More of them are read in one batch with all others. */
 const maxSingleReads = 16;
 
-/** The newest items, oldest first. */
-async function newestItems(session: Session, limit: number): Promise<readonly StoredItem[]> {
-  if (!(limit <= maxSingleReads)) {
-    const all = await allItems(session);
-    return all.slice(Math.max(all.length - limit, 0));
+/** The entries with the newest items, oldest first: as few as have so many, or all. */
+async function newestItems(
+  session: Session,
+  values: MessageValues,
+  limit: number,
+): Promise<readonly ItemPlace[]> {
+  const tree = await session.tree();
+  const nodes = tree.path(session.leafId);
+  const own = nodes.slice(nodes.findLastIndex(({ id }) => id.startsWith(clearPrefix)) + 1);
+  const isFew = limit <= maxSingleReads;
+  const path = isFew ? [] : await session.path();
+  const entries = new Map(path.map((entry) => [entry.id, entry]));
+  const found: PathEntry[] = [];
+  for (const { id } of own.toReversed()) {
+    const entry = (isFew ? await session.entry(id) : entries.get(id)) ?? damaged(id);
+    found.unshift(entry);
+    if (isFew && (await itemCount(found, values)) >= limit) break;
   }
-  const items: StoredItem[] = [];
-  let at = session.leafId;
-  while (at !== null && items.length < limit && !at.startsWith(clearPrefix)) {
-    const node = (await session.tree()).node(at);
-    const stored = itemEntry.read((await session.entry(at)) ?? damaged(at));
-    const parentId = node?.parentId ?? null;
-    if (stored !== undefined) items.push({ id: at, parentId, parcel: stored.item });
-    at = parentId;
+  const places: ItemPlace[] = [];
+  for (const value of values.values(found).flatMap(eachMessage)) {
+    const parentId = tree.node(value.entries[0]?.id ?? "")?.parentId ?? null;
+    places.push({ parentId, items: await values.read(value) });
   }
-  return items.reverse();
+  let first = places.length;
+  for (let count = 0; first > 0 && count < limit; first--) count += places[first - 1]?.items.length ?? 0;
+  return places.slice(first);
+}
+
+async function itemCount(entries: readonly PathEntry[], values: MessageValues): Promise<number> {
+  let count = 0;
+  for (const value of values.values(entries))
+    count += value.id === undefined ? (await values.read(value)).length : 1;
+  return count;
+}
+
+/** Other messages of the session, each alone. */
+function eachMessage({ id, entries }: PathValue): readonly PathValue[] {
+  if (id !== undefined) return [{ id, entries }];
+  const found: { readonly id: undefined; readonly entries: PathEntry[] }[] = [];
+  for (const entry of entries) {
+    const isUpdate = entry.type === "message_update" || entry.type === "part_update";
+    if (isUpdate) found.at(-1)?.entries.push(entry);
+    else found.push({ id: undefined, entries: [entry] });
+  }
+  return found;
 }
 
 function readCallId(item: unknown): string | undefined {
@@ -298,6 +342,173 @@ function readCallId(item: unknown): string | undefined {
 function damaged(entryId: string): never {
   const message = `the entry ${JSON.stringify(entryId)} is damaged`;
   throw new SessileError("ENTRY_NOT_FOUND", message, { details: { entryId } });
+}
+
+// Items of OpenAI Agents as messages: of each item one, and of a message of the model an item a block.
+
+/** An item's attachment: an image, or a file, as a data URL. */
+const mediaKeys: Readonly<Record<string, string>> = {
+  input_image: "image",
+  image: "image",
+  input_file: "file",
+  file: "file",
+};
+
+const itemForm: MessageForm = {
+  async drafts(item, attach) {
+    const message = isRecord(item) ? await itemMessage(item, attach) : undefined;
+    return message && [{ type: "message", message }];
+  },
+  async render(entries) {
+    return messagesOf(entries).flatMap(messageItems);
+  },
+  isMedia: (holder, key) => typeof holder.type === "string" && mediaKeys[holder.type] === key,
+};
+
+type ItemObject = Readonly<Record<string, unknown>>;
+
+async function itemMessage(item: ItemObject, attach: Attach): Promise<Message | undefined> {
+  const timestamp = Date.now();
+  const { role, type = "message", content } = item;
+  const model = { provider: "unknown", model: "unknown" } as const;
+  const said = (block: AssistantMessage["content"][number], stopReason = "stop"): AssistantMessage => {
+    return { role: "assistant", content: [block], ...model, stopReason, timestamp };
+  };
+  if (type === "message" && (role === "user" || role === "system")) {
+    if (typeof content === "string") return { role, content, timestamp };
+    const blocks = role === "user" ? await itemBlocks(content, attach, "upload") : undefined;
+    return blocks && { role: "user", content: blocks, timestamp };
+  }
+  if (type === "message" && role === "assistant" && Array.isArray(content)) {
+    const parts = content.filter(isRecord);
+    const texts = parts.flatMap(({ type: kind, text, refusal }) => {
+      const shown = kind === "refusal" ? refusal : text;
+      return typeof shown === "string" ? [{ type: "text", text: shown } as const] : [];
+    });
+    const refused = parts.some(({ type: kind }) => kind === "refusal") ? { refused: true } : {};
+    if (texts.length === 0) return undefined;
+    return { role, content: texts, ...model, stopReason: "stop", ...refused, timestamp };
+  }
+  if (type === "function_call" && typeof item.callId === "string" && typeof item.name === "string") {
+    const { callId: id, name, arguments: text, namespace } = item;
+    const input = typeof text === "string" ? (parseJson(text) ?? text) : {};
+    const group = typeof namespace === "string" ? { namespace } : {};
+    return said({ type: "toolCall", id, name, arguments: input, ...group }, "toolUse");
+  }
+  if (type === "function_call_result" && typeof item.callId === "string" && typeof item.name === "string") {
+    const { callId: toolCallId, name: toolName, output, status } = item;
+    const blocks = await itemBlocks(Array.isArray(output) ? output : [output], attach, "tool");
+    const isError = status === "incomplete";
+    return blocks && { role: "toolResult", toolCallId, toolName, content: blocks, isError, timestamp };
+  }
+  if (type === "reasoning" && Array.isArray(content)) {
+    const texts = content.flatMap((part: unknown) =>
+      isRecord(part) && typeof part.text === "string" ? [part.text] : [],
+    );
+    return said({ type: "thinking", thinking: texts.join("\n\n") });
+  }
+  return typeof item.type === "string" && item.type !== "message"
+    ? said({ type: "opaque", data: item })
+    : undefined;
+}
+
+/** Texts and attachments; undefined for a list with no text and no attachment. */
+async function itemBlocks(
+  content: unknown,
+  attach: Attach,
+  source: "upload" | "tool",
+): Promise<TextBlock[] | undefined> {
+  if (!Array.isArray(content)) return undefined;
+  const blocks: TextBlock[] = [];
+  for (const part of content as readonly unknown[]) {
+    if (typeof part === "string") blocks.push({ type: "text", text: part });
+    if (!isRecord(part)) continue;
+    const { type, text, filename } = part;
+    const media = typeof type === "string" ? part[mediaKeys[type] ?? ""] : undefined;
+    if (typeof text === "string") blocks.push({ type: "text", text });
+    const [, mediaType] = typeof media === "string" ? (/^data:([^;,]{1,127});base64,/.exec(media) ?? []) : [];
+    if (media === undefined) continue;
+    const resource =
+      mediaType === undefined ? undefined : await attach(media, { mediaType, name: filename, source });
+    if (resource !== undefined) blocks.push(...(userMessage(resource).content as readonly TextBlock[]));
+    else
+      blocks.push({
+        type: "text",
+        text: typeof media === "string" && media.length < 2048 ? `[${media}]` : `[${String(type)}]`,
+      });
+  }
+  return blocks.length === 0 ? undefined : blocks;
+}
+
+/** The items that a message of a session yields. */
+function messageItems(message: Message): readonly unknown[] {
+  switch (message.role) {
+    case "user":
+    case "system": {
+      const { role, content } = message;
+      return [
+        { type: "message", role, content: typeof content === "string" ? content : content.map(inputPart) },
+      ];
+    }
+    case "assistant":
+      return assistantItems(message);
+    case "toolResult": {
+      const { toolName: name, toolCallId: callId, content, isError } = message;
+      const [only] = content;
+      const isText = content.length === 1 && only?.type === "text" && only.resource === undefined;
+      const output = isText ? { type: "text", text: only.text } : content.map(inputPart);
+      const status = isError ? "incomplete" : "completed";
+      return [{ type: "function_call_result", name, callId, status, output }];
+    }
+    case "custom":
+      return message.display ? [{ type: "message", role: "user", content: messageText(message) }] : [];
+    case "bashExecution":
+      return message.excludeFromContext === true
+        ? []
+        : [{ type: "message", role: "user", content: messageText(message) }];
+  }
+}
+
+/** One message of the texts in a row, and an item for each call and each reasoning. */
+function assistantItems({ content, refused }: AssistantMessage): readonly unknown[] {
+  const items: Record<string, unknown>[] = [];
+  let texts: unknown[] | undefined;
+  for (const block of content) {
+    if (block.type === "text") {
+      const part =
+        refused === true
+          ? { type: "refusal", refusal: block.text }
+          : { type: "output_text", text: block.text };
+      if (texts !== undefined) texts.push(part);
+      else {
+        texts = [part];
+        items.push({ type: "message", role: "assistant", status: "completed", content: texts });
+      }
+      continue;
+    }
+    texts = undefined;
+    if (block.type === "toolCall") {
+      const { id: callId, name, arguments: input, namespace } = block;
+      const group = namespace === undefined ? {} : { namespace };
+      const text = JSON.stringify(input);
+      items.push({ type: "function_call", callId, name, ...group, status: "completed", arguments: text });
+    } else if (block.type === "thinking") {
+      const parts = block.thinking === "" ? [] : [{ type: "input_text", text: block.thinking }];
+      items.push({ type: "reasoning", content: parts });
+    } else if (block.type === "opaque" && isRecord(block.data)) items.push(block.data);
+  }
+  return items;
+}
+
+function inputPart(block: TextBlock | ImageBlock): unknown {
+  if (block.type === "image")
+    return { type: "input_image", image: `data:${block.mimeType};base64,${block.data}` };
+  const resource = blockResource(block);
+  if (resource === undefined || resource.kind === "link") return { type: "input_text", text: block.text };
+  const { kind, name, declared, mediaType } = resource;
+  const media = new Media(resource, `data:${declared?.mediaType ?? mediaType};base64,`);
+  if (kind === "image") return { type: "input_image", image: media };
+  return { type: "input_file", file: media, ...(name === undefined ? {} : { filename: name }) };
 }
 
 // Checked copies of transactions. Each value of the arguments is read once.

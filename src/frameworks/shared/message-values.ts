@@ -9,13 +9,15 @@
 
 import { ingest } from "../../attachments/index.js";
 import { type BlobStore, digest } from "../../blobs/index.js";
-import type { BlobRef, StoredResource } from "../../content/index.js";
+import type { BlobRef, Message, StoredResource } from "../../content/index.js";
 import { decodeBase64, encodeBase64 } from "../../core/base64.js";
 import { mapConcurrent } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
+import { randomHex8 } from "../../core/ids.js";
 import { isRecord } from "../../core/shape.js";
 import { jsonProblem, ownEntry, restOfValue, valueDetails } from "../../log/internal.js";
 import type { EntryDraft, SessionEntry, UnknownEntry } from "../../session/index.js";
+import { applyUpdates, entryUpdates } from "../../session/internal.js";
 import { isParcel, type Parcel, type Parcels } from "./parcels.js";
 
 /** Bytes in the blob store, in the place of the text with their base64. */
@@ -110,18 +112,32 @@ export class MessageValues {
   /**
    * The drafts of a value, with its blobs stored.
    * @param value a copy, as `Parcels.copy` makes it; it may have {@link Media}
-   * @param id the id of the first entry; the others have it with a number
+   * @param id the id of the first entry, by default of the session; the others have it with a number
    * @param about further details of the value: ids, and digests of its text
    */
   async drafts(
     value: unknown,
-    { id, about = {} }: { readonly id: string; readonly about?: Readonly<Record<string, unknown>> },
+    {
+      id,
+      about = {},
+    }: { readonly id?: string | undefined; readonly about?: Readonly<Record<string, unknown>> } = {},
   ): Promise<readonly EntryDraft[]> {
-    const made = await this.#form.drafts(this.#withoutBase64(value), (...of) => this.#attach(...of), id);
-    const kept = made && (await this.#kept(value, made, { id, about }));
-    if (kept !== undefined) return kept;
-    const parcel = await this.#parcels.make(await this.open(value), "value");
-    return [{ ...valueEntry.draft({ of: this.#of, ...about, value: parcel }), id }];
+    const start = id ?? `${randomHex8()}${randomHex8()}`;
+    const made = await this.#form.drafts(this.#withoutBase64(value), (...of) => this.#attach(...of), start);
+    const kept = made && (await this.#kept(value, made, { id: start, about }));
+    const [first, ...rest] = kept ?? [
+      {
+        ...valueEntry.draft({
+          of: this.#of,
+          ...about,
+          value: await this.#parcels.make(await this.open(value), "value"),
+        }),
+        id: start,
+      },
+    ];
+    if (first === undefined || id !== undefined || rest.length > 0) return kept ?? (first ? [first] : []);
+    const { id: _, ...alone } = first;
+    return [alone as EntryDraft];
   }
 
   /** The drafts with the difference; undefined if the log would not give them back as they are. */
@@ -154,13 +170,7 @@ export class MessageValues {
 
   /** The values of a path, oldest first, with the updates of their messages. */
   values(path: readonly PathEntry[]): readonly PathValue[] {
-    const updates = new Map<string, PathEntry[]>();
-    for (const entry of path) {
-      if (entry.type !== "message_update" && entry.type !== "part_update") continue;
-      const known = updates.get(entry.targetId);
-      if (known === undefined) updates.set(entry.targetId, [entry]);
-      else known.push(entry);
-    }
+    const updates = entryUpdates(path);
     const found: { readonly id: string | undefined; readonly entries: PathEntry[]; rest: Set<string> }[] = [];
     for (const entry of path) {
       const last = found.at(-1);
@@ -262,6 +272,18 @@ export class MessageValues {
   }
 }
 
+/** The messages of entries after the updates among them, without those that no one sees. */
+export function messagesOf(entries: readonly PathEntry[]): readonly Message[] {
+  const updates = entryUpdates(entries);
+  return entries.flatMap((entry): readonly Message[] => {
+    const shown = applyUpdates(entry, updates);
+    if (shown?.type === "message") return [shown.message];
+    if (shown?.type !== "custom_message" || !shown.display) return [];
+    const { customType, content, display } = shown;
+    return [{ role: "custom", customType, content, display, timestamp: 0 }];
+  });
+}
+
 const maxConcurrentReads = 16;
 /** Nesting from which on a value is no message. */
 const maxDepth = 100;
@@ -273,7 +295,7 @@ function bytesOf(text: unknown): Uint8Array | undefined {
 }
 
 /** `data:…;base64,` at the start of a text; empty if there is none. */
-export function dataUrlHead(text: string): string {
+function dataUrlHead(text: string): string {
   if (!text.startsWith("data:")) return "";
   const head = text.slice(0, text.indexOf(",") + 1);
   return head.endsWith(";base64,") ? head : "";

@@ -78,6 +78,9 @@ export type Row = RowContent & {
   readonly updated?: true;
 };
 
+/** What an adapter of a framework keeps beside messages. */
+const frameworkState = /^sessile\.(?:ai-sdk|openai-agents|claude-agent|langgraph)\./;
+
 /** Entries that change nothing that a reader sees, and that other views show better. */
 const hiddenTypes: ReadonlySet<string> = new Set(["message_update", "part_update", "leaf", "usage"]);
 
@@ -164,9 +167,10 @@ function entryContent(entry: PageEntry, { calls, shown }: PairedCalls): RowConte
   if (entry.type === "compaction") return { kind: "compaction", entry };
   if (entry.type === "branch_summary") return { kind: "branchSummary", entry };
   if (entry.type === "custom_message") return { kind: "custom", message: entry };
-  // Shown with the call.
+  // Shown with the call, or nothing to see.
   if (entry.type === "custom" && [toolStarted.customType, subagentType].includes(entry.customType))
     return undefined;
+  if (entry.type === "custom" && frameworkState.test(entry.customType)) return undefined;
   if (entry.type !== "message") return hiddenTypes.has(entry.type) ? undefined : { kind: "note", entry };
   const { message } = entry;
   switch (message.role) {

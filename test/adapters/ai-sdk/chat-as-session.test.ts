@@ -13,6 +13,8 @@ import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { openaiResponses } from "sessile/openai";
 import { afterAll, describe, expect, it } from "vitest";
 import { makePng } from "../../../examples/apps/support/make-media.js";
+import { conversationRows } from "../../../src/viewer/model/rows.js";
+import { SessionModel } from "../../../src/viewer/model/session-model.js";
 import { call } from "../../cli/call.js";
 
 const home = mkdtempSync(join(tmpdir(), "sessile-chat-"));
@@ -90,9 +92,15 @@ describe("a chat that was saved", () => {
       expect(readFileSync(body, "utf8")).toContain("Which marmalade tower");
       expect(readFileSync(body, "utf8")).toContain(image.slice(-60));
     }
-    const page = join(stores.cwd, "page.html");
-    expect((await call(["view", path, "--out", page], { cwd: stores.cwd })).code).toBe(0);
-    expect(readFileSync(page, "utf8")).toContain("The Torre in Pisa.");
+    const session = await sessionOf(stores);
+    const data = {
+      key: "c",
+      header: session.header,
+      leafId: session.leafId,
+      diagnostics: { total: 0, listed: [] },
+    };
+    const rows = conversationRows(new SessionModel(data, await session.path()), session.leafId);
+    expect(rows.map(({ kind }) => kind)).toEqual(["note", "user", "assistant", "assistant"]);
   });
 
   it("goes to any provider with its image, and each call with its result", async () => {

@@ -81,17 +81,16 @@ it("adapters import no package", () => {
 });
 
 describe.each(cases)("$adapter", ({ adapter, write, read, remove }) => {
-  it("keeps all data in its own entries behind one with the key, and none in a context", async () => {
+  it("keeps all data in messages and its own entries behind one with the key", async () => {
     const stores = storesNow();
     await write(stores, { image });
     const session = await opened(stores);
     const entries = await session.path();
     expect(entries[0]).toMatchObject({ customType: `sessile.${adapter}.key`, data: { key } });
-    for (const { node } of (await session.tree()).walk()) expect(["custom", "leaf"]).toContain(node.type);
-    for (const entry of entries) expect(entry).toMatchObject({ type: "custom" });
-    const types = entries.map((entry) => (entry.type === "custom" ? entry.customType : ""));
+    for (const { node } of (await session.tree()).walk())
+      expect(["custom", "message", "leaf"]).toContain(node.type);
+    const types = entries.flatMap((entry) => (entry.type === "custom" ? entry.customType : []));
     for (const type of types) expect(type.startsWith(`sessile.${adapter}.`)).toBe(true);
-    expect((await session.context()).items).toEqual([]);
   });
 
   it("writes nothing again if the answer to an append was lost", async () => {
