@@ -233,11 +233,6 @@ export const customOwnership = {
   "sessile.openai-agents.clear": noText,
   "sessile.openai-agents.operation": noText,
   "sessile.claude-agent.key": noText,
-  "sessile.claude-agent.entry": {
-    keeps: ({ entry }) => ({ entry: bareParcel(entry) }),
-    derived: { kind: "custom", from: [{ ids: transcriptIds }] },
-    mayQuote: true,
-  },
   "sessile.claude-agent.summary": { erasedWith: ["sinceSame"] },
   "sessile.langgraph.key": noText,
   "sessile.langgraph.value": { keeps: bareChannelValue, mayQuote: true },
@@ -300,7 +295,7 @@ export function stringsIn(value: unknown): readonly string[] {
 
 /** Entries of a transcript's lines that a line names, but for those before it. */
 function transcriptIds(entry: SessionEntry): readonly string[] {
-  const line = asRecord(parcelValue(memberAt(entry, "data.value") ?? memberAt(entry, "data.entry")));
+  const line = asRecord(parcelValue(memberAt(entry, "data.value")));
   const { uuid: _uuid, parentUuid: _parent, logicalParentUuid: _logical, ...rest } = line;
   return stringsIn(rest).flatMap((text) => (/^[\w-]{8,64}$/.test(text) ? [`u/${text}`] : []));
 }

@@ -63,8 +63,11 @@ const requested = {
   },
   line: {
     type: "custom",
-    customType: "sessile.claude-agent.entry",
-    data: { entry: { v: { type: "user", uuid, message: { role: "user", content: text } } } },
+    customType: "sessile.value",
+    data: {
+      of: "claude-agent",
+      value: { v: { type: "user", uuid, message: { role: "user", content: text } } },
+    },
   },
   item: {
     type: "custom",
@@ -146,7 +149,11 @@ const relatedData: { readonly [T in OwnCustomType]: readonly unknown[] } = {
   "sessile.unreadable": [],
   "opencode.error": [],
   "sessile.ai-sdk.key": [],
-  "sessile.value": [{ of: "ai-sdk", digest, value: parcel({ role: "user", text }) }],
+  "sessile.value": [
+    { of: "ai-sdk", digest, value: parcel({ role: "user", text }) },
+    { of: "claude-agent", value: parcel({ type: "summary", summary: `of ${canary}`, leafUuid: uuid }) },
+    { of: "claude-agent", value: parcel({ type: "last-prompt", lastPrompt: text }) },
+  ],
   "sessile.ai-sdk.ui": [
     {
       messageId: "m",
@@ -159,10 +166,6 @@ const relatedData: { readonly [T in OwnCustomType]: readonly unknown[] } = {
   "sessile.openai-agents.clear": [],
   "sessile.openai-agents.operation": [],
   "sessile.claude-agent.key": [],
-  "sessile.claude-agent.entry": [
-    { entry: parcel({ type: "summary", summary: `of ${canary}`, leafUuid: uuid }) },
-    { entry: parcel({ type: "last-prompt", lastPrompt: text }) },
-  ],
   "sessile.claude-agent.summary": [{ summary: parcel({ firstPrompt: text }) }],
   "sessile.langgraph.key": [],
   "sessile.langgraph.value": [{ type: "json", value: parcel({ input: { messages: [lcMessage(text)] } }) }],

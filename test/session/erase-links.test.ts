@@ -255,7 +255,7 @@ test("a session that an erased call started is named", async () => {
 test("lines of a transcript that name an erased one, or have its text, derive", async () => {
   const uuid = (digit: number) => `00000000-0000-4000-8000-00000000000${digit}`;
   const line = (value: object, id: string): EntryDraft => ({
-    ...{ type: "custom", customType: "sessile.claude-agent.entry", data: { entry: { v: value } }, id },
+    ...{ type: "custom", customType: "sessile.value", data: { of: "claude-agent", value: { v: value } }, id },
   });
   const user = (digit: number, content: unknown, parent: string | null) =>
     line({ type: "user", uuid: uuid(digit), parentUuid: parent, message: { content } }, `u/${uuid(digit)}`);

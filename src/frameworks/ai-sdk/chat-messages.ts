@@ -74,10 +74,10 @@ export const uiMessageForm: MessageForm = {
   isMedia: (holder, key) => key === "url" && (holder.type === "file" || holder.type === "reasoning-file"),
 };
 
-/** A reply has no API and no counts of tokens, which would take as much space as a short one. */
+/** A reply has no API, reason of its end and counts of tokens, which would take as much space as a short one. */
 function withoutUsage(draft: EntryDraft): EntryDraft {
   if (draft.type !== "message" || draft.message.role !== "assistant") return draft;
-  const { usage: _, api: __, ...message } = draft.message;
+  const { usage: _, api: __, stopReason: ___, ...message } = draft.message;
   return { ...draft, message };
 }
 

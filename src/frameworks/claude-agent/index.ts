@@ -1,12 +1,13 @@
 /**
  * The Claude Agent SDK without Node's modules: a session as its user messages, and its store, in which a
- * transcript is a session, and each of its lines an entry.
+ * transcript is a session, and each of its lines a message, or a value beside them.
  */
 
+import { toolCalls } from "../../content/index.js";
 import type { LimitProfile } from "../../content/limits/index.js";
 import { anthropic as anthropicLimits } from "../../content/limits/internal.js";
 import { describe, oneOfOption } from "../../core/arguments.js";
-import { mapConcurrent, retry } from "../../core/concurrency.js";
+import { retry } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
 import { entryErasure, ownEntry } from "../../log/internal.js";
@@ -27,7 +28,9 @@ import {
   SessionHandles,
   type SessionPlace,
 } from "../shared/handles.js";
-import { entryId, isParcel, type PackedValue, type Parcel, Parcels } from "../shared/parcels.js";
+import { MessageValues } from "../shared/message-values.js";
+import { entryId, isParcel, type Parcel, Parcels } from "../shared/parcels.js";
+import { lineForm } from "./lines.js";
 
 // The target of user messages for the Claude Agent SDK.
 
@@ -179,14 +182,8 @@ interface ClaudeAgentStoreOptions extends Omit<AdapterOptions, "partition"> {
 }
 
 const adapter = "claude-agent";
-const maxConcurrentReads = 16;
 /** The SDK gives up an append after 60 s, and drops the batch after three failures. */
 const maxLockedMs = 20_000;
-
-const lineEntry = ownEntry(`sessile.${adapter}.entry`, (data): { readonly entry: Parcel } => {
-  if (isRecord(data) && isParcel(data.entry)) return { entry: data.entry };
-  throw new TypeError("data: expected an entry");
-});
 
 const summaryEntry = ownEntry(`sessile.${adapter}.summary`, (data): { readonly summary: Parcel } => {
   if (isRecord(data) && isParcel(data.summary)) return { summary: data.summary };
@@ -219,19 +216,21 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
       const place = placeByKey(key);
       if (entries.length === 0) return;
       // The caller may change its entries after the call.
-      const copies = entries.map((entry, at) => {
-        return { id: readId(entry), packed: parcels.pack(entry, `entries[${at}]`) };
+      const copies = entries.map((entry, at): Line => {
+        return { id: readId(entry), value: parcels.copy(entry, `entries[${at}]`) };
       });
-      let lines: readonly Line[] | undefined;
+      const stored = new Map<Line, readonly EntryDraft[]>();
       await whileLocked(() =>
         handles.append(place, async (session) => {
           // In the plan, so that appends with and without blobs keep the order of the calls.
-          lines ??= await storeLines(copies);
-          const fresh = await newLines(lines, session);
-          const drafts = fresh.map(({ id, parcel }): EntryDraft => {
-            const draft = lineEntry.draft({ entry: parcel });
-            return id === undefined ? draft : { ...draft, id };
-          });
+          const fresh = await newLines(copies, session);
+          const values = valuesWith(await toolNames(fresh, session));
+          const drafts: EntryDraft[] = [];
+          for (const line of fresh) {
+            const made = stored.get(line) ?? (await values.drafts(line.value, { id: line.id }));
+            stored.set(line, made);
+            for (const draft of made) drafts.push(draft);
+          }
           const summary = key.subpath === undefined ? await summaryDraft(session, key, fresh) : [];
           return { drafts: [...drafts, ...summary], done: () => undefined };
         }),
@@ -241,7 +240,7 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
     async load(key) {
       return handles.read(placeByKey(key), async (session) => {
         if (session === undefined) return null;
-        const entries = await openLines(await storedLines(session));
+        const entries = await storedLines(session);
         return entries.length === 0 ? null : entries;
       });
     },
@@ -286,13 +285,8 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
   }
   return store;
 
-  /** Stores the blobs of copied entries. */
-  async function storeLines(
-    copies: readonly { readonly id: string | undefined; readonly packed: PackedValue }[],
-  ): Promise<readonly Line[]> {
-    const lines: Line[] = [];
-    for (const { id, packed } of copies) lines.push({ id, parcel: await parcels.store(packed) });
-    return lines;
+  function valuesWith(names: ReadonlyMap<string, string>): MessageValues {
+    return new MessageValues({ of: adapter, form: lineForm(names), parcels, blobs: settings.blobs });
   }
 
   /** The summary after these lines, as an entry after them; none if every line was known. */
@@ -306,7 +300,7 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
     const known = session === undefined ? undefined : await lastSummary(session, key);
     // A transcript of a store without `fold` has no summary: it is folded from its start.
     const earlier = session === undefined || known !== undefined ? [] : await storedLines(session);
-    const added = await openLines([...earlier, ...fresh.map(({ parcel }) => parcel)]);
+    const added = [...earlier, ...(structuredClone(fresh.map(({ value }) => value)) as ClaudeEntry[])];
     const previous = known === undefined ? undefined : { sessionId, mtime: 0, data: known };
     const { data } = fold(previous, key, added, { mtime: Date.now() });
     return [summaryEntry.draft({ summary: await parcels.make(data, "summary") })];
@@ -320,16 +314,22 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
     const { leafId } = session;
     const entry = leafId === null ? undefined : await session.entry(leafId);
     if (fold !== undefined && entry !== undefined && isErasedSummary(entry))
-      return fold(undefined, key, await openLines(await storedLines(session)), { mtime: Date.now() }).data;
+      return fold(undefined, key, await storedLines(session), { mtime: Date.now() }).data;
     const stored = entry && summaryEntry.read(entry);
     return stored && ((await parcels.open(stored.summary)) as Record<string, unknown>);
   }
 
-  async function openLines(lines: readonly Parcel[]): Promise<ClaudeEntry[]> {
-    const opened: ClaudeEntry[] = [];
-    for await (const entry of mapConcurrent(lines, maxConcurrentReads, (parcel) => parcels.open(parcel)))
-      opened.push(entry as ClaudeEntry);
-    return opened;
+  /** The lines of a transcript, oldest first. Throws ENTRY_NOT_FOUND if one is damaged. */
+  async function storedLines(session: Session): Promise<ClaudeEntry[]> {
+    const path = await session.path();
+    const read = new Set(path.flatMap(({ id, type }) => (type === "unknown" ? [] : [id])));
+    for (const { id } of (await session.tree()).path(session.leafId)) {
+      if (read.has(id)) continue;
+      const message = `the entry ${JSON.stringify(id)} is damaged`;
+      throw new SessileError("ENTRY_NOT_FOUND", message, { details: { entryId: id } });
+    }
+    const values = valuesWith(new Map());
+    return (await values.load(values.values(path))) as ClaudeEntry[];
   }
 }
 
@@ -338,10 +338,43 @@ function isErasedSummary(entry: SessionEntry | UnknownEntry): boolean {
   return isSummary && entryErasure(entry) !== undefined;
 }
 
-/** A line of a transcript, ready to append. */
+/** A line of a transcript, a copy. */
 interface Line {
   readonly id: string | undefined;
-  readonly parcel: Parcel;
+  readonly value: unknown;
+}
+
+/** Entries above a line in which the calls of its results are looked for. */
+const maxEntriesToCall = 200;
+
+/** The names of the tools whose results lines have: of calls in the lines, and in the entries before them. */
+async function toolNames(
+  lines: readonly Line[],
+  session: Session | undefined,
+): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  const wanted = new Set<string>();
+  for (const { value } of lines) {
+    const message = isRecord(value) ? value.message : undefined;
+    for (const block of isRecord(message) && Array.isArray(message.content) ? message.content : []) {
+      if (!isRecord(block)) continue;
+      const { type, id, name, tool_use_id: callId } = block;
+      if (type === "tool_use" && typeof name === "string") names.set(String(id), name);
+      else if (type === "tool_result" && !names.has(String(callId))) wanted.add(String(callId));
+    }
+  }
+  const tree = await session?.tree();
+  let at = session?.leafId ?? null;
+  for (let read = 0; at !== null && wanted.size > 0 && read < maxEntriesToCall; read++) {
+    const node = tree?.node(at);
+    const entry = node?.role === "assistant" ? await session?.entry(at) : undefined;
+    if (entry?.type === "message" && entry.message.role === "assistant")
+      for (const { id, name } of toolCalls(entry.message)) {
+        if (wanted.delete(id)) names.set(id, name);
+      }
+    at = node?.parentId ?? null;
+  }
+  return names;
 }
 
 /** The id of an entry with a uuid, so that it is stored once. */
@@ -359,20 +392,6 @@ async function newLines(lines: readonly Line[], session: Session | undefined): P
     if (seen.has(id) || tree?.has(id) === true) return false;
     seen.add(id);
     return true;
-  });
-}
-
-/** The parcels of a transcript, oldest first. */
-async function storedLines(session: Session): Promise<readonly Parcel[]> {
-  const entries = new Map((await session.path()).map((entry) => [entry.id, entry]));
-  return (await session.tree()).path(session.leafId).flatMap(({ id }): readonly Parcel[] => {
-    const entry = entries.get(id);
-    if (entry === undefined) {
-      const message = `the entry ${JSON.stringify(id)} is damaged`;
-      throw new SessileError("ENTRY_NOT_FOUND", message, { details: { entryId: id } });
-    }
-    const stored = lineEntry.read(entry);
-    return stored === undefined ? [] : [stored.entry];
   });
 }
 

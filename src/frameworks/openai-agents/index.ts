@@ -371,8 +371,8 @@ async function itemMessage(item: ItemObject, attach: Attach): Promise<Message | 
   const timestamp = Date.now();
   const { role, type = "message", content } = item;
   const model = { provider: "unknown", model: "unknown" } as const;
-  const said = (block: AssistantMessage["content"][number], stopReason = "stop"): AssistantMessage => {
-    return { role: "assistant", content: [block], ...model, stopReason, timestamp };
+  const said = (block: AssistantMessage["content"][number]): AssistantMessage => {
+    return { role: "assistant", content: [block], ...model, timestamp };
   };
   if (type === "message" && (role === "user" || role === "system")) {
     if (typeof content === "string") return { role, content, timestamp };
@@ -387,13 +387,13 @@ async function itemMessage(item: ItemObject, attach: Attach): Promise<Message | 
     });
     const refused = parts.some(({ type: kind }) => kind === "refusal") ? { refused: true } : {};
     if (texts.length === 0) return undefined;
-    return { role, content: texts, ...model, stopReason: "stop", ...refused, timestamp };
+    return { role, content: texts, ...model, ...refused, timestamp };
   }
   if (type === "function_call" && typeof item.callId === "string" && typeof item.name === "string") {
     const { callId: id, name, arguments: text, namespace } = item;
     const input = typeof text === "string" ? (parseJson(text) ?? text) : {};
     const group = typeof namespace === "string" ? { namespace } : {};
-    return said({ type: "toolCall", id, name, arguments: input, ...group }, "toolUse");
+    return said({ type: "toolCall", id, name, arguments: input, ...group });
   }
   if (type === "function_call_result" && typeof item.callId === "string" && typeof item.name === "string") {
     const { callId: toolCallId, name: toolName, output, status } = item;

@@ -319,7 +319,7 @@ function hasReservedKey(value: unknown): boolean {
 // - [value]: this value
 // - []: no member
 // - { key: node }: the members that differ; an item of an array by its index, if there are as many
-// - [{ key: node }, keys]: the same, with the keys in this order
+// - [{ key: node }, 1]: these members in this order, 0 for one that does not differ
 // - [items, 0]: items of an array: the index of a rendered one, [index, node], or [value]
 
 /** The difference that makes a rendered value the saved one; undefined if they are equal. */
@@ -331,9 +331,10 @@ export function difference(shown: unknown, saved: unknown): unknown {
   if (!isPlain(shown) || !isPlain(saved)) return [saved];
   const members = memberDifference(shown, saved);
   const keys = Object.keys(saved);
-  const order = [...Object.keys(shown).filter((key) => Object.hasOwn(saved, key))];
+  const order = Object.keys(shown).filter((key) => Object.hasOwn(saved, key));
   for (const key of keys) if (!Object.hasOwn(shown, key)) order.push(key);
-  return keys.every((key, at) => key === order[at]) ? members : [members, keys];
+  if (keys.every((key, at) => key === order[at])) return members;
+  return [Object.fromEntries(keys.map((key) => [key, Object.hasOwn(members, key) ? members[key] : 0])), 1];
 }
 
 function memberDifference(shown: object, saved: object): Readonly<Record<string, unknown>> {
@@ -370,10 +371,10 @@ function itemDifference(shown: readonly unknown[], saved: readonly unknown[]): u
 
 /** The value after a difference. Total: what a difference has no place for stays out. */
 export function patched(shown: unknown, patch: unknown): unknown {
-  if (patch === undefined) return shown;
+  if (patch === undefined || patch === 0) return shown;
   if (isPlain(patch)) return withMembers(shown, patch);
   if (!Array.isArray(patch) || patch.length === 0) return shown;
-  const [node, order] = patch as readonly unknown[];
+  const [node] = patch as readonly unknown[];
   if (patch.length === 1) return node;
   if (Array.isArray(node)) {
     const known = Array.isArray(shown) ? (shown as readonly unknown[]) : [];
@@ -383,11 +384,10 @@ export function patched(shown: unknown, patch: unknown): unknown {
       return item.length === 1 ? item : [patched(known[item[0]], item[1])];
     });
   }
-  const made = withMembers(shown, isPlain(node) ? node : {});
-  if (!isPlain(made) || !Array.isArray(order)) return made;
-  const keys = (order as readonly string[]).filter((key) => Object.hasOwn(made, key));
-  const others = Object.keys(made).filter((key) => !keys.includes(key));
-  return Object.fromEntries([...keys, ...others].map((key) => [key, made[key]]));
+  if (!isPlain(node)) return shown;
+  const made = withMembers(shown, node);
+  const members = Object.keys(node).filter((key) => isPlain(made) && Object.hasOwn(made, key));
+  return Object.fromEntries(members.map((key) => [key, (made as Readonly<Record<string, unknown>>)[key]]));
 }
 
 function withMembers(shown: unknown, members: Readonly<Record<string, unknown>>): unknown {

@@ -72,7 +72,7 @@ describe("a difference", () => {
       id: ["m"],
       parts: [[0, [{ type: "n" }], [1, { n: [1] }], 2], 0],
     });
-    expect(difference({ a: 1, b: 2 }, { b: 2, a: 1 })).toEqual([{}, ["b", "a"]]);
+    expect(difference({ a: 1, b: 2 }, { b: 2, a: 1 })).toEqual([{ b: 0, a: 0 }, 1]);
     expect(difference({ a: 1, b: 2 }, { b: 2 })).toEqual({ a: [] });
   });
 });
