@@ -71,6 +71,7 @@ export function sideLogId(id: string, kind: SideKind): string {
 
 /** Whether an id is that of a log beside a session's. */
 export function isSideLogId(id: string): boolean {
+  if (!id.includes("~")) return false;
   const [base, kind, ...rest] = id.split("~");
   return isName(base) && sideKinds.includes(kind as SideKind) && rest.length === 0;
 }

@@ -95,7 +95,7 @@ export class FileBackend implements SessionBackend {
     id: string,
     { partition, location }: { readonly partition: string; readonly location?: string | undefined },
   ): Promise<FileLog | undefined> {
-    if (isSideLogId(id)) {
+    if (id.includes("~") && isSideLogId(id)) {
       const path = location && this.#files.sidePath(location, partition);
       return path === undefined || path === "" ? undefined : this.#sideLogAt(path, id);
     }

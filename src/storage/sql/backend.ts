@@ -134,7 +134,7 @@ export class SqlBackend implements SessionBackend, SqlServerTables {
         const [row] = await this.#query("delete", partition, some, database);
         // Those that were picked and not deleted had an append meanwhile, or another caller deleted them.
         const [picked, deleted] = [Number(row?.picked), Number(row?.deleted)];
-        sessions += deleted;
+        sessions += Number(row?.sessions);
         isLast = picked < maxPage && deleted === picked;
       }
     }

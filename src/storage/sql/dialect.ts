@@ -178,7 +178,7 @@ export interface SessionStatements {
   partitions(from: string, limit: number): SqlStatement;
   /** @param hasTerms whether there is an index of its own */
   delete(key: SessionKey, hasTerms: boolean): readonly SqlStatement[];
-  /** Deletes some sessions of a partition; answers with picked and deleted. */
+  /** Deletes some sessions of a partition; answers with picked, deleted, and those that are sessions. */
   deleteSome?(partition: string, limit: number): SqlStatement;
   /** @param cwd the directory of a session whose header is not among the lines */
   append(key: SessionKey, batch: LineBatch, cwd: string): readonly SqlStatement[];

@@ -242,6 +242,8 @@ function schemaStatements(schemaName: string) {
       select s.id, s.epoch::text, s.base::text, s.head::text, s.size::text, s.header, r.head::text as read
       from ${schema}.session s left join ${schema}.blob_scan r using (partition, id)
       where s.partition = $1 and s.id > $2 and (r.head is null or r.head < s.head) ${condition}
+        -- Logs beside those of sessions have texts alone.
+        and strpos(s.id, '~') = 0
       order by s.id limit $3::integer`;
   return {
     /** partition: no time since which to look after a clock that was set back, or if all sessions are due */

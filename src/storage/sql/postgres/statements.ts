@@ -421,7 +421,8 @@ export function statementsFor(schemaName: string, search = false) {
     deleteSome: `with picked as materialized (
         select id, head, words_at from ${session} where partition = $1 limit $2::integer
       ), ${deleted}
-      select (select count(*) from picked)::integer as picked, (select count(*) from deleted)::integer as deleted`,
+      select (select count(*) from picked)::integer as picked, (select count(*) from deleted)::integer as deleted,
+        (select count(*) from deleted where strpos(id, '~') = 0)::integer as sessions`,
 
     /**
      * partition, time, sessions and bytes at most: the oldest sessions before the time, and those of them that this
