@@ -1,10 +1,8 @@
 import { Pool } from "pg";
-import { assistantMessage, type Session, type SessionStore, sessionStore, userMessage } from "sessile";
+import { assistantMessage, type Session, type SessionStore, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
 import { fileSessionStore } from "sessile/node";
 import { postgresSessionStore } from "sessile/postgres";
-import { databaseDriver, sqliteSessionBackend } from "sessile/sqlite";
-import { fileDatabase } from "../sqlite/databases.js";
 import { numbers } from "./postgres-work.js";
 import { say } from "./say.js";
 
@@ -23,11 +21,6 @@ async function openStore(): Promise<SessionStore> {
     const pool = new Pool({ connectionString: address, max: 4 });
     pool.on("error", () => undefined);
     return postgresSessionStore({ db: pool, notify: true });
-  }
-  if (address.startsWith("sqlite:")) {
-    return sessionStore(
-      sqliteSessionBackend({ driver: databaseDriver(fileDatabase(address.slice("sqlite:".length))) }),
-    );
   }
   return fileSessionStore({ dir: address, durability: "os", lockWaitMs: 60_000 });
 }

@@ -3,12 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Pool } from "pg";
-import { type Session, type SessionStore, sessionStore, userMessage } from "sessile";
+import { type Session, type SessionStore, userMessage } from "sessile";
 import { fileSessionStore } from "sessile/node";
 import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
-import { databaseDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { afterEach, describe, expect, test } from "vitest";
-import { closeDatabases, fileDatabase } from "../sqlite/databases.js";
 import { startPostgres, withoutPostgres } from "../support/postgres.js";
 import { numbers } from "./postgres-work.js";
 import { type Child, startProcess, useProgram } from "./start-child.js";
@@ -41,13 +39,6 @@ const places: Readonly<Record<string, () => Promise<Place>>> = {
       store: fileSessionStore({ dir, durability: "os", lockWaitMs: 60_000 }),
       ttlMs: 600_000,
     };
-  },
-  async SQLite() {
-    const path = join(folder(), "sessions.db");
-    ends.push(closeDatabases);
-    const backend = sqliteSessionBackend({ driver: databaseDriver(fileDatabase(path)) });
-    await backend.migrate();
-    return { address: `sqlite:${path}`, store: sessionStore(backend), ttlMs: 400 };
   },
   async PostgreSQL() {
     const server = await startPostgres();

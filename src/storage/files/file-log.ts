@@ -4,7 +4,6 @@ import { isAscii, isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { concatBytes } from "../../core/bytes.js";
-import { sleep } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import {
   errnoCode,
@@ -356,10 +355,19 @@ export class FileLog implements SessionLog, DescriptorHolder {
 
   async changed(signal: AbortSignal, { pollMs }: { readonly pollMs: number }): Promise<void> {
     const { fs, path } = this.#options;
+    if (signal.aborted) return;
     this.#watch ??= new LogWatch(fs, path);
+    const ended = new AbortController();
+    const end = () => ended.abort();
+    signal.addEventListener("abort", end, { once: true });
     // A report may be lost.
-    const poll = sleep(pollMs, signal).catch(() => undefined);
-    await Promise.race([poll, this.#watch.changed(signal)]);
+    const timer = setTimeout(end, pollMs);
+    try {
+      await this.#watch.changed(ended.signal);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+    }
   }
 
   async close(): Promise<void> {
