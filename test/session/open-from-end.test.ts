@@ -125,13 +125,23 @@ const damaged = fc.constantFrom(
   '{"type":"compaction","id":"foreign2","parentId":"00000004","timestamp":"","summary":"s","firstKeptEntryId":"00000002","tokensBefore":1}',
 );
 
-/** Adds lines at places in a stored log. */
-async function damage(backend: SessionBackend, lines: readonly (readonly [number, string])[]): Promise<void> {
+/** The line as another writer has it: without a checksum, and without what a compaction has in force. */
+function foreign(line: Uint8Array): Uint8Array {
+  const { crc: _crc, inForce: _inForce, ...fields } = JSON.parse(new TextDecoder().decode(line));
+  return new TextEncoder().encode(JSON.stringify(fields));
+}
+
+/** Changes the lines of a stored log, and adds some at places. */
+async function damage(
+  backend: SessionBackend,
+  lines: readonly (readonly [number, string])[],
+  change = (line: Uint8Array) => line,
+): Promise<void> {
   const log = (await backend.open("s", { partition: "", mode: "write" })) as SessionLog;
   const all: Uint8Array[] = [];
   let position: Parameters<SessionLog["append"]>[1] | undefined;
   for await (const batch of log.read(undefined)) {
-    for (const line of batch.lines as readonly Uint8Array[]) all.push(line);
+    for (const line of batch.lines as readonly Uint8Array[]) all.push(change(line));
     position = batch.next;
   }
   for (const [at, text] of lines) all.splice(1 + (at % all.length), 0, new TextEncoder().encode(text));
@@ -142,24 +152,25 @@ async function damage(backend: SessionBackend, lines: readonly (readonly [number
 
 describe("a session that is opened by the end of its log", () => {
   test("shows what one shows that is read whole", async () => {
-    let partial = 0;
+    const partial = { own: 0, foreign: 0 };
     const reads = { whole: 0, last: 0 };
     await fc.assert(
       fc.asyncProperty(
         conversation(40),
         fc.integer({ min: 200, max: 4_000 }),
         fc.array(fc.tuple(fc.nat(60), damaged), { maxLength: 3 }),
-        async ({ entries }, bytes, lines) => {
+        fc.boolean(),
+        async ({ entries }, bytes, lines, isForeign) => {
           const backend = memorySessionStore().backend;
           await written(backend, entries);
-          if (lines.length > 0) await damage(backend, lines);
+          if (lines.length > 0 || isForeign) await damage(backend, lines, isForeign ? foreign : undefined);
           const of = async (most: number, mode: "read" | "write") =>
             sessionStore(readingLast(backend, most, reads)).open("s", { mode });
           const whole = await of(0, "read");
           reads.whole = 0;
           const last = await of(bytes, "read");
           expect(await shownFirst(last)).toEqual(await shownFirst(whole));
-          if (reads.whole === 0) partial++;
+          if (reads.whole === 0) partial[isForeign ? "foreign" : "own"]++;
           expect(await shown(last)).toEqual(await shown(whole));
           const writer = await of(bytes, "write");
           const [entry] = await writer.append([say("more")]);
@@ -173,17 +184,18 @@ describe("a session that is opened by the end of its log", () => {
       ),
       { numRuns: rounds(50, 2_000) },
     );
-    expect(partial).toBeGreaterThan(0);
+    expect(partial.own).toBeGreaterThan(0);
+    expect(partial.foreign).toBeGreaterThan(0);
   });
 
   /** A session of turns, compacted after each few of them. */
-  async function compacted(backend: SessionBackend, turns: number): Promise<void> {
+  async function compacted(backend: SessionBackend, turns: number, hasPin = true): Promise<void> {
     const session = await sessionStore(backend).create({ id: "s", cwd: "/w" });
     await session.append([say("begin"), { type: "session_info", title: "Title" }]);
     await session.append([{ type: "thinking_level_change", thinkingLevel: "high" }]);
     for (let turn = 1; turn <= turns; turn++) {
       const [kept] = await session.append([say(`${turn} ${"x".repeat(500)}`), reply("y".repeat(500))]);
-      if (turn === 1)
+      if (turn === 1 && hasPin)
         await session.append([{ type: "context_pin", targetId: kept?.id as string, pinned: true }]);
       if (turn % 40 !== 0) continue;
       const firstKeptEntryId = kept?.id as string;
@@ -191,6 +203,27 @@ describe("a session that is opened by the end of its log", () => {
     }
     await session.close();
   }
+
+  test("reads what another writer's compaction does not say by prefixes, not as a whole", async () => {
+    for (const hasPin of [false, true]) {
+      const backend = memorySessionStore().backend;
+      await compacted(backend, 170, hasPin);
+      await damage(backend, [], foreign);
+      const reads = { whole: 0, last: 0 };
+      const session = await sessionStore(readingLast(backend, 40_000, reads)).open("s", { mode: "write" });
+      const { items, thinkingLevel, pins } = await session.context();
+      expect([items.length, thinkingLevel, pins.length]).toEqual([23, "high", hasPin ? 1 : 0]);
+      expect(session.info.title).toBe("Title");
+      expect(reads).toEqual({ whole: 0, last: hasPin ? 2 : 1 });
+      const more = await session.append([say("more"), reply("more")]);
+      const firstKeptEntryId = more.at(-1)?.id as string;
+      const [ours] = await session.append([
+        { type: "compaction", summary: "S", firstKeptEntryId, tokensBefore: 1 },
+      ]);
+      expect(ours).toMatchObject({ inForce: { thinkingLevel: "high", isObserved: false } });
+      await session.close();
+    }
+  });
 
   test("reads no more for a context and an append if the log is longer", async () => {
     for (const turns of [170, 690]) {

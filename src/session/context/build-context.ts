@@ -1,14 +1,15 @@
 /** Builds the context for a model from the path to a leaf. */
 
 import type { Context, ContextItem } from "../../content/index.js";
+import { entryTypesWith, kindsInContext, type SessionEntry, type UnknownEntry } from "../../log/internal.js";
 import {
-  type EntryMap,
-  entryTypesWith,
-  kindsInContext,
-  type SessionEntry,
-  type UnknownEntry,
-} from "../../log/internal.js";
-import { type EntryTable, noRow, type SessionTree, tableRow, treeRows } from "../tree/session-tree.js";
+  type CompactionState,
+  type EntryTable,
+  noRow,
+  type SessionTree,
+  tableRow,
+  treeRows,
+} from "../tree/session-tree.js";
 import {
   applyUpdates,
   assembleItems,
@@ -38,20 +39,23 @@ export class NeedsWholeLog extends Error {
   override readonly name = "NeedsWholeLog";
 }
 
-/** What a path has in force before a compaction. */
-export type CompactionState = NonNullable<EntryMap["compaction"]["inForce"]>;
+/** What a path has in force after the entry at an index, or before its first one at -1. */
+interface PathState extends CompactionState {
+  readonly at: number;
+}
 
-/** What a path has in force where its first row is, if the rows before are not read; undefined for a whole path. */
-function stateBefore(
+/** What a path has in force that the rows not read may decide; undefined for a whole path. */
+function pathState(
   table: EntryTable,
   path: Int32Array,
-  compaction: Compaction["compaction"],
-): CompactionState | undefined {
+  { compaction, compactionAt }: Compaction,
+): PathState | undefined {
   const [first] = path;
   if (first === undefined || !table.isCut(first)) return undefined;
-  const { inForce } = compaction ?? {};
-  if (inForce === undefined) throw new NeedsWholeLog();
-  return inForce;
+  if (compaction?.inForce !== undefined) return { ...compaction.inForce, at: compactionAt };
+  const before = table.inForceBefore;
+  if (compaction === undefined || before?.row !== first) throw new NeedsWholeLog();
+  return { ...before.state, at: -1 };
 }
 
 /** What the path to a row has in force, for a compaction that follows it; undefined if an entry of it is an orphan. */
@@ -62,10 +66,9 @@ export function* compactionState(
   const path = leaf === noRow ? new Int32Array() : table.path(leaf);
   // A merge may bring the parent that is missing now, and what it has in force.
   if (path.some((row) => table.ownParent(row) !== table.parent(row))) return undefined;
-  const { compaction, compactionAt } = yield* latestCompaction(table, path);
-  const state = stateBefore(table, path, compaction);
+  const state = pathState(table, path, yield* latestCompaction(table, path));
   const { pin, observation } = kindCodes(table);
-  const later = state === undefined ? path : path.subarray(compactionAt + 1);
+  const later = state === undefined ? path : path.subarray(state.at + 1);
   const pinRows = Array.from(later.filter((row) => table.kindAt(row) === pin));
   const { model, thinkingLevel } = yield* foldSettings(table, path, state);
   const pins = foldPins(table, path, pinRows.map(yield pinRows), state?.pins);
@@ -73,18 +76,23 @@ export function* compactionState(
   return { model, thinkingLevel, pins, isObserved };
 }
 
-/** Whether the rows of a table have all that the context at a row needs. */
-export function* hasContext(table: EntryTable, leaf: number): EntryRequests<boolean> {
+/**
+ * Whether the rows of a table have all that the context at a row needs; "state" if only what is in force before
+ * the first row of its path is missing, as after a compaction of another writer.
+ */
+export function* hasContext(table: EntryTable, leaf: number): EntryRequests<boolean | "state"> {
   const path = leaf === noRow ? new Int32Array() : table.path(leaf);
+  const [first] = path;
+  if (first === undefined || !table.isCut(first)) return true;
   const { compaction, compactionAt } = yield* latestCompaction(table, path);
+  if (compaction === undefined) return false;
   try {
-    const state = stateBefore(table, path, compaction);
     keptRange(table, path, compaction, compactionAt);
-    return state?.isObserved !== true;
   } catch (error) {
     if (!(error instanceof NeedsWholeLog)) throw error;
     return false;
   }
+  return compaction.inForce === undefined ? "state" : !compaction.inForce.isObserved;
 }
 
 /** The context at a row; an empty context for {@link noRow}. */
@@ -113,8 +121,9 @@ export interface BuiltContext {
  */
 export function* buildContext(table: EntryTable, leaf: number): EntryRequests<BuiltContext> {
   const path = leaf === noRow ? new Int32Array() : table.path(leaf);
-  const { compaction, compactionAt } = yield* latestCompaction(table, path);
-  const state = stateBefore(table, path, compaction);
+  const latest = yield* latestCompaction(table, path);
+  const { compaction, compactionAt } = latest;
+  const state = pathState(table, path, latest);
   if (state?.isObserved === true) throw new NeedsWholeLog();
   const range = keptRange(table, path, compaction, compactionAt);
   const isRetained = new Set(range.retained);
@@ -137,7 +146,7 @@ export function* buildContext(table: EntryTable, leaf: number): EntryRequests<Bu
       needed.push(row);
       if (i < compactionAt) beforeCompaction++;
     } else if (kind === kinds.pin) {
-      if (state === undefined || i > compactionAt) pinRows.push(row);
+      if (state === undefined || i > state.at) pinRows.push(row);
     } else if (kinds.edits[kind] && i >= range.earliest) {
       editRows.push(row);
       editsAfter.push(needed.length);

@@ -22,9 +22,16 @@ import {
 } from "../../log/internal.js";
 import type { LogPosition } from "../api/backend.js";
 import type { AppendOptions } from "../api/session.js";
-import { type CompactionState, compactionState, NeedsWholeLog } from "../context/build-context.js";
+import { compactionState, NeedsWholeLog } from "../context/build-context.js";
 import { entryInfoFields } from "../tree/log-reader.js";
-import { isMetadataOnly, isOnPath, isSameConversation, noRow, treeRows } from "../tree/session-tree.js";
+import {
+  type CompactionState,
+  isMetadataOnly,
+  isOnPath,
+  isSameConversation,
+  noRow,
+  treeRows,
+} from "../tree/session-tree.js";
 import {
   assertFollows,
   type Conflict,

@@ -10,11 +10,13 @@ import {
   type Diagnostics,
   decodeBody,
   defaultLimits,
+  EntryPrefix,
   formatVersion,
   headerVersion,
   isNewer,
   LineDecoder,
   type LineSink,
+  nextParentKey,
   type SessionEntry,
   type UnknownEntry,
   type UsualLines,
@@ -22,8 +24,8 @@ import {
 import type { KeptBytes, LogBatch, LogPosition, SessionLog } from "../api/backend.js";
 import { Events, type SessionEventMap } from "../api/events.js";
 import { hasContext } from "../context/build-context.js";
-import { LogReader } from "../tree/log-reader.js";
-import { type EntryTable, noRow, treeRows } from "../tree/session-tree.js";
+import { entryInfoFields, LogReader } from "../tree/log-reader.js";
+import { type CompactionState, type EntryTable, noRow, treeRows } from "../tree/session-tree.js";
 import { EntryCache, usualLines } from "./entry-cache.js";
 import { eachLine, lineAt, logBatchLines } from "./log-lines.js";
 import { checkRecordingOptions, type RecordingOptions } from "./recording.js";
@@ -109,6 +111,8 @@ interface Loading {
   lines: Map<number, Uint8Array> | undefined;
   lineBytes: number;
   isLeafDamaged: boolean;
+  /** The place of the first line of the end of a log; -1 if the log is read from its start. */
+  endAt: number;
 }
 
 /** The log of an open session as far as it was read. Only this class and its subclass assign its fields. */
@@ -221,6 +225,7 @@ export class LoadedLog {
         const header = await readHeader(this.log, this.settings.maxDepth);
         if (header === undefined) return undefined;
         reader.startAfter(header.decoded, header.place);
+        loading.endAt = firstPlace(batch);
       }
       keepLines(loading, batch);
       this.#applyFirst(loading, reader, batch);
@@ -232,12 +237,81 @@ export class LoadedLog {
     await this.#finish(loading);
     const table = treeRows(reader.tree);
     if (!table.isPartial) return loading;
-    if (loading.isLeafDamaged || !reader.isLeafKnown || !reader.hasInfo) return undefined;
+    if (loading.isLeafDamaged || !reader.isLeafKnown) return undefined;
     const { leafId } = reader;
-    const steps = hasContext(table, leafId === null ? noRow : table.row(leafId));
+    const leaf = leafId === null ? noRow : table.row(leafId);
+    const steps = hasContext(table, leaf);
     let step = steps.next();
     while (!step.done) step = steps.next(await cache.load(step.value));
-    return step.value ? loading : undefined;
+    if (step.value === true && reader.hasInfo) return loading;
+    const first = step.value === "state" ? table.path(leaf)[0] : undefined;
+    return step.value !== false && (await this.#searchBefore(loading, first)) ? loading : undefined;
+  }
+
+  /**
+   * Searches the lines before the end for what other writers do not repeat in it: what is in force before a row whose
+   * parent was not read, and the last session_info. Follows the parents from back to front by prefixes, without rows:
+   * 100,000 lines take a fifth of their whole read. Returns false if the log must be read whole: a line is not as
+   * usual, a parent does not stand before its child, or the path has pins or observations.
+   */
+  async #searchBefore({ reader, endAt }: Loading, row: number | undefined): Promise<boolean> {
+    const { log } = this;
+    const { maxDepth } = this.settings;
+    const table = treeRows(reader.tree);
+    const context = { isFirst: false, version: reader.version, ordinal: 0, maxDepth };
+    const prefix = new EntryPrefix();
+    let info = reader.hasInfo ? reader.info : undefined;
+    let wanted = row === undefined ? null : (table.cut?.get(row) ?? null);
+    let model: CompactionState["model"] | undefined;
+    let thinkingLevel: string | undefined;
+    for await (const { lines, at, tail, tooLong } of log.readBackwards?.(endAt) ?? []) {
+      if (tail !== undefined || tooLong !== undefined) return false;
+      const ranges = "bounds" in lines ? lines : undefined;
+      for (let i = at.length - 1; i >= 0 && (wanted !== null || info === undefined); i--) {
+        if (at[i] === reader.firstAt) {
+          info ??= {};
+          break;
+        }
+        const bytes =
+          ranges === undefined ? ((lines as readonly Uint8Array[])[i] as Uint8Array) : ranges.bytes;
+        const start = ranges === undefined ? 0 : (ranges.bounds[2 * i] as number);
+        const end = ranges === undefined ? bytes.length : (ranges.bounds[2 * i + 1] as number);
+        if (start === end) continue;
+        if (!prefix.read(bytes, start, end) || nextParentKey(bytes, prefix.end) < end) return false;
+        if (table.rowOfKey(prefix.id) !== noRow) return false;
+        const { type } = prefix;
+        let isNeeded = type === "session_info" && info === undefined;
+        if (prefix.id === wanted) {
+          wanted = prefix.parentId;
+          if (type === "context_pin" || type === "resource_observation") return false;
+          if (type === "thinking_level_change") isNeeded = thinkingLevel === undefined;
+          if (type === "model_change" || prefix.role === "assistant") isNeeded = model === undefined;
+        }
+        if (!isNeeded) continue;
+        const body = decodeBody(bytes.subarray(start, end), context, { crc32: log.crc32 });
+        if (body.kind !== "entry" || body.diagnostics.length > 0) return false;
+        const { entry } = body;
+        if (entry.type === "session_info") info ??= entryInfoFields(entry);
+        else if (entry.type === "thinking_level_change") thinkingLevel = entry.thinkingLevel;
+        else if (entry.type === "model_change") model = { provider: entry.provider, modelId: entry.modelId };
+        else if (entry.type === "message" && entry.message.role === "assistant")
+          model = { provider: entry.message.provider, modelId: entry.message.model };
+        else return false;
+      }
+      if (wanted === null && info !== undefined) break;
+    }
+    if (wanted !== null || info === undefined) return false;
+    reader.setInfo(info);
+    if (row !== undefined) {
+      const state = {
+        model: model ?? null,
+        thinkingLevel: thinkingLevel ?? "off",
+        pins: [],
+        isObserved: false,
+      };
+      table.inForceBefore = { row, state };
+    }
+    return true;
   }
 
   #applyFirst(loading: Loading, sink: LineSink, batch: LogBatch): void {
@@ -347,6 +421,7 @@ export class LoadedLog {
       lines: undefined,
       lineBytes: 0,
       isLeafDamaged: false,
+      endAt: -1,
     };
   }
 }
@@ -362,6 +437,13 @@ function keepLines(loading: Loading, batch: LogBatch): void {
     loading.lineBytes += line.length;
   }
   if (loading.lineBytes > maxKeptBytes) loading.lines = undefined;
+}
+
+/** The place of the first line of a batch. */
+function firstPlace({ kept, at, tooLong }: LogBatch): number {
+  return (
+    kept?.at ?? Math.min(at[0] ?? Number.POSITIVE_INFINITY, tooLong?.[0]?.at ?? Number.POSITIVE_INFINITY)
+  );
 }
 
 /** Whether a table has the first and the last stored row of another, where they are or before the first. */

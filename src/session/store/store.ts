@@ -60,9 +60,11 @@ export async function openLog(
   backend: SessionBackend,
   log: SessionLog,
   options: SessionStoreOptions & { readonly mode?: "read" | "write" },
+  whole = true,
 ): Promise<LiveSession> {
   try {
-    return await new BackedStore(backend, options).openLog(log, options.mode ?? "read", "");
+    const store = new BackedStore(backend, options);
+    return await store.openLog(log, options.mode ?? "read", "", undefined, whole);
   } catch (error) {
     await log.close();
     throw error;

@@ -145,9 +145,15 @@ export class LogReader {
     return this.#info;
   }
 
-  /** Whether a session_info was read in whole. */
+  /** Whether the latest session_info is known. */
   get hasInfo(): boolean {
     return this.#hasInfo;
+  }
+
+  /** The latest session_info, of the lines before those that were read; empty if the log has none. */
+  setInfo(info: SessionInfoFields): void {
+    this.#info = info;
+    this.#hasInfo = true;
   }
 
   /** Rows that have a place in the tree, but no readable line. */

@@ -4,6 +4,7 @@ import { SessileError } from "../../core/errors/index.js";
 import {
   type EntryHead,
   type EntryKey,
+  type EntryMap,
   entryTypesWith,
   type LineRange,
   parseTimestamp,
@@ -30,6 +31,9 @@ export interface EntryNode {
   /** Only for messages. */
   readonly role?: string;
 }
+
+/** What a path has in force before a compaction. */
+export type CompactionState = NonNullable<EntryMap["compaction"]["inForce"]>;
 
 /** A step of {@link SessionTree.walk}. */
 export interface TreeStep {
@@ -228,15 +232,17 @@ export class EntryTable {
   /** The ranges of entries that share their line with others. */
   readonly #parts = new Map<number, LineRange>();
   #children: Children | undefined;
-  /** Rows whose parent may stand before the first row; undefined if the table has all of the log. */
-  cut: Set<number> | undefined;
+  /** The parents of rows whose parent may stand before the first row; undefined if the table has all of the log. */
+  cut: Map<number, EntryKey> | undefined;
+  /** What the path has in force before a cut row, if lines before the first row were searched for it. */
+  inForceBefore: { readonly row: number; readonly state: CompactionState } | undefined;
   /** Rows whose parent was not seen yet. */
   #unlinked: { readonly row: number; readonly parentId: EntryKey }[] = [];
 
   /** The rows are the last ones of a log: a parent that is missing stands before them. */
   setPartial(): void {
     this.isPartial = true;
-    this.cut ??= new Set();
+    this.cut ??= new Map();
   }
 
   /** Whether a row is a root here alone: its parent was not read. */
@@ -428,7 +434,7 @@ export class EntryTable {
     for (const { row, parentId } of this.#unlinked) {
       const parent = this.rowOfKey(parentId);
       if (parent === noRow && this.cut !== undefined) {
-        this.cut.add(row);
+        this.cut.set(row, parentId);
       } else if (parent === noRow) {
         orphans.push(row);
         // An empty text is no id that entries may have in common.

@@ -3,6 +3,7 @@
  * the position of its end, which the compare-and-swap of an append compares.
  */
 
+import { setImmediate } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { hex8 } from "../../core/bytes.js";
 import { type FileStat, type OpenFile, readFully, readFullySync } from "../../core/node/file-system.js";
@@ -417,12 +418,12 @@ export async function* linesBackwards(
   if (end > start) yield assembled(start);
 }
 
-/** A batch has at least one line, else about this number of bytes and lines. */
-const batchBytes = 64 * 1024;
-const batchLines = 256;
+/** The most bytes of a batch of lines backwards, unless it is one longer line. */
+const maxBackwardBytes = 1 << 20;
 
 /**
- * The lines before `end` in batches: each has the lines before those of the last one.
+ * The lines before `end` in batches: each has the lines before those of the last one. The first batch is small, for a
+ * reader of the last entries; each further one has four times as much.
  * @param hasTail whether the last line may lack its line feed
  */
 export async function* batchesBackwards(
@@ -431,37 +432,45 @@ export async function* batchesBackwards(
   hasTail: boolean,
   options: ReadLineOptions,
 ): AsyncGenerator<Omit<LogBatch, "next">, void, undefined> {
-  const [last] = hasTail && end > 0 ? await readRanges(file, [{ at: end - 1, length: 1 }]) : [];
-  let isTail = last !== undefined && last[0] !== 10;
-  let lines: BackwardLine[] = [];
-  let bytes = 0;
-  for await (const line of linesBackwards(file, { start: 0, end }, options)) {
-    if (isTail && line.bytes !== undefined) {
+  const last = Buffer.alloc(1);
+  let isTail = hasTail && end > 0 && file.readSync(last, end - 1) === 1 && last[0] !== 10;
+  let buffer = Buffer.allocUnsafeSlow(Math.min(end, stepBytes));
+  for (let stop = end; stop > 0; ) {
+    options.signal?.throwIfAborted();
+    const base = Math.max(0, stop - buffer.length);
+    const bytes = buffer.subarray(0, stop - base);
+    if (readFullySync(file, bytes, base) < bytes.length) return;
+    const feed = base === 0 ? -1 : bytes.indexOf(10);
+    // A line that is longer than the piece, or has no line feed.
+    if (isTail || feed === bytes.length - 1 || (feed < 0 && base > 0)) {
+      const { value: line } = await linesBackwards(file, { start: 0, end: stop }, options).next();
+      if (line === undefined) return;
+      const { at } = line;
+      if (line.bytes === undefined) yield { lines: [], at: [], tooLong: [{ at, length: line.length }] };
+      else if (isTail) yield { lines: [], at: [], tail: { bytes: line.bytes, at } };
+      else yield { lines: [line.bytes], at: [at] };
       isTail = false;
-      yield { lines: [], at: [], tail: { bytes: line.bytes, at: line.at } };
+      stop = at;
       continue;
     }
-    isTail = false;
-    lines.push(line);
-    bytes += line.length;
-    if (bytes < batchBytes && lines.length < batchLines) continue;
-    yield newestFirstBatch(lines);
-    lines = [];
-    bytes = 0;
-  }
-  if (lines.length > 0) yield newestFirstBatch(lines);
-}
-
-function newestFirstBatch(newestFirst: readonly BackwardLine[]): Omit<LogBatch, "next"> {
-  const lines: Uint8Array[] = [];
-  const at: number[] = [];
-  const tooLong: LinePlace[] = [];
-  for (const line of newestFirst.toReversed()) {
-    if (line.bytes === undefined) tooLong.push({ at: line.at, length: line.length });
-    else {
-      lines.push(line.bytes);
-      at.push(line.at);
+    const bounds: number[] = [];
+    const at: number[] = [];
+    const tooLong: LinePlace[] = [];
+    for (let start = feed + 1; start < bytes.length; ) {
+      const next = bytes.indexOf(10, start);
+      const lineEnd = next < 0 ? bytes.length : next;
+      if (lineEnd - start > options.maxLineBytes) tooLong.push({ at: base + start, length: lineEnd - start });
+      else {
+        bounds.push(start, lineEnd);
+        at.push(base + start);
+      }
+      start = lineEnd + 1;
     }
+    yield { lines: { bytes, bounds }, at, ...(tooLong.length > 0 ? { tooLong } : {}) };
+    stop = base + feed + 1;
+    const length = Math.min(4 * buffer.length, maxBackwardBytes, stop);
+    if (length > buffer.length) buffer = Buffer.allocUnsafeSlow(length);
+    // Between the pieces other work can run.
+    await setImmediate();
   }
-  return tooLong.length === 0 ? { lines, at } : { lines, at, tooLong };
 }

@@ -81,7 +81,7 @@ export async function openSessionFile(
         details: { id: absolute },
       });
     }
-    return await openLog(backend, backend.logAt(absolute, id), options);
+    return await openLog(backend, backend.logAt(absolute, id), options, false);
   } catch (error) {
     throw storageError("open", absolute, error);
   }
