@@ -1,6 +1,5 @@
 /** The newest entries of a log without a whole read, and those that come: `recent` and `follow`. */
 
-import { estimateMessageTokens } from "../../content/estimate/index.js";
 import { type ContextMessage, toolCalls } from "../../content/index.js";
 import { describe, integerOption } from "../../core/arguments.js";
 import { sleep } from "../../core/concurrency.js";
@@ -100,6 +99,8 @@ export async function takeRecent(
   const open = new Set<string>();
   let [turn, pair] = [0, 0];
   let isFull = false;
+  const isEstimated = bounds.tokens < Number.MAX_SAFE_INTEGER;
+  const estimate = isEstimated ? await import("../../content/estimate/index.js") : undefined;
   for await (const step of steps) {
     if (isFull) return recentPage(taken, taken.length, "farAt" in step ? step.farAt : undefined);
     if ("farAt" in step) {
@@ -111,7 +112,7 @@ export async function takeRecent(
     sums.bytes += step.length;
     if (message !== undefined) {
       sums.messages++;
-      if (bounds.tokens < Number.MAX_SAFE_INTEGER) sums.tokens += estimateMessageTokens(message);
+      sums.tokens += estimate?.estimateMessageTokens(message) ?? 0;
       trackPairs(open, message);
     }
     const isWithin =

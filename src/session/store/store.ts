@@ -42,9 +42,7 @@ import {
   readPartition,
   refArgument,
 } from "./arguments.js";
-import { adoptSession, checkForkOptions, migrate, pathLines, planFork } from "./copy.js";
 import { clockErrorMs, listSessions } from "./list.js";
-import { searchSessions } from "./search.js";
 
 /**
  * Creates a store on a backend.
@@ -157,7 +155,7 @@ class BackedStore implements SessionStore {
     }
     const session = this.#live(state, partition);
     if (state.writable && headerVersion(header) < formatVersion && log.replace !== undefined) {
-      state.requireMigration(() => migrate(session, state));
+      state.requireMigration(async () => (await import("./copy.js")).migrate(session, state));
       // A lock does not prevent opening: the migration then precedes the first write.
       await state.migrate?.().catch((error: unknown) => {
         if (!SessileError.is(error, "SESSION_LOCKED")) throw error;
@@ -200,6 +198,7 @@ class BackedStore implements SessionStore {
   async *search(query: SearchQuery): AsyncIterable<SearchHit> {
     const settings: SessionSettings = { ...this.#settings, onOperation: undefined };
     const partition = readPartition(query.partition);
+    const { searchSessions } = await import("./search.js");
     const found = searchSessions(this.backend, query, {
       partition,
       skipped: (location, error) => this.#events.emit("skipped", { location, error }),
@@ -232,6 +231,7 @@ class BackedStore implements SessionStore {
 
   async #fork(session: SessionRef, options: ForkOptions): Promise<Session> {
     const { partition, toPartition = partition } = options;
+    const { checkForkOptions, planFork } = await import("./copy.js");
     checkForkOptions(options);
     readPartition(toPartition, "toPartition");
     const source = await this.#openSession(session, { partition: readPartition(partition) });
@@ -271,6 +271,7 @@ class BackedStore implements SessionStore {
       const writing = { ...options, partition: readPartition(options.partition), mode: "write" } as const;
       // The parts of an adoption are no operations of their own.
       const settings: Mutable<SessionSettings> = { ...this.#settingsFor(options), onOperation: undefined };
+      const { adoptSession } = await import("./copy.js");
       const opened = await adoptSession(session, options, {
         create: async (header, lines) => void (await this.#write({ ...writing, ...header }, lines)),
         open: (id) => this.#openSession(id, writing, settings),
@@ -384,6 +385,7 @@ class BackedStore implements SessionStore {
     options: { readonly cwd?: string; readonly id?: string },
     partition: string,
   ): Promise<Session> {
+    const { pathLines } = await import("./copy.js");
     const lines = await pathLines(source, leafId, this.#settings);
     const { recording } = source.source.settings;
     return this.#copy(source, lines, { ...options, ...recording, partition });

@@ -1,7 +1,7 @@
 /** The store of sessions in files, and a folder with sessions, blobs and attachments: `openFolder`. */
 
 import { join, resolve } from "node:path";
-import { type IngestSource, ingest } from "../../attachments/index.js";
+import type { IngestSource } from "../../attachments/index.js";
 import type { Resource } from "../../content/index.js";
 import { integerOption, stringArgument } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
@@ -147,6 +147,7 @@ export function openFolder(path: string, options: OpenFolderOptions = {}): Folde
   const attach: FolderStorage["attach"] = async (source, given = {}) => {
     const { roots, links, ...ingestOptions } = given;
     const { maxBytes, signal } = ingestOptions;
+    const { ingest } = await import("../../attachments/index.js");
     const bounds = { roots, links, maxBytes, signal };
     const read = (file: string | URL) => readLocalFile(file, bounds);
     if (typeof source === "string")

@@ -31,23 +31,6 @@ export interface LocalFile {
   readonly name: string;
 }
 
-/**
- * Reads a whole regular file, given by an absolute path or a file URL. It never blocks on a FIFO or a device,
- * never reads more than `maxBytes`, and detects a change while it reads. Races cannot lead it out of the
- * roots, as a directory that is replaced by a link. Hard links and bind mounts below a root are read, even if
- * the file is outside too.
- *
- * @throws SessileError FILE_REFUSED, NOT_A_FILE, FILE_TOO_LARGE, CHANGED_DURING_READ, STORAGE_FAILED
- * @throws TypeError if `path` is neither a string nor a URL
- * @example
- * ```ts
- * const { bytes, name } = await readLocalFile("/home/me/screen.png", { roots: ["/home/me"] });
- * ```
- */
-export function readLocalFile(path: string | URL, options: ReadLocalFileOptions = {}): Promise<LocalFile> {
-  return readWith(nodeFileSystem, path, options);
-}
-
 const defaultMaxBytes = 64 << 20;
 /** Upper bound of `maxBytes`: the length of a Uint8Array. */
 const mostBytes = 2 ** 32 - 1;

@@ -145,24 +145,6 @@ export interface SessionDiagnosis {
   readonly blobs?: Readonly<Record<BlobState, number>>;
 }
 
-/**
- * Reads a whole session file and lists every problem of it, of its lock, of its sidecar files and of the
- * blobs that it names. Read-only; takes no lock and needs no header. Memory is bounded by the tree and the
- * longest line, time is linear in the file.
- *
- * @throws SessileError SESSION_NOT_FOUND, NOT_A_FILE, STORAGE_FAILED, and errors that `blobs` throws
- * @throws TypeError, RangeError for invalid arguments
- * @example
- * ```ts
- * const { verdict, summary, findings } = await diagnoseSession("session.jsonl");
- * console.log(verdict, summary);
- * for (const { severity, line, message } of findings) console.log(severity, line, message);
- * ```
- */
-export function diagnoseSession(path: string, options: DiagnoseOptions = {}): Promise<SessionDiagnosis> {
-  return diagnoseSessionOn(nodeFileSystem, path, options);
-}
-
 /** {@link diagnoseSession} on any file system. */
 export async function diagnoseSessionOn(
   fs: FileSystem,

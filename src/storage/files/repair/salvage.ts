@@ -102,34 +102,6 @@ export interface SalvageReport {
   readonly places: readonly SalvagedPlace[];
 }
 
-/**
- * Writes every readable line of a session file into a new file, and reports the losses. The old file is only
- * read.
- *
- * Each line of an entry is kept byte for byte and in order, also with types and fields that this version does
- * not know, and also if it was concatenated with another line. Unreadable lines, a torn tail, extra headers
- * and duplicate ids are omitted. The new file opens for writing; its only findings are `MODIFIED`,
- * `INVALID_FIELDS` and `UNSAFE_KEY` of single lines. It is published atomically and durably. Salvage is
- * idempotent: of its own output it makes the same bytes.
- *
- * A placeholder, an entry of type `custom` and customType `sessile.lost`, replaces an entry without a
- * readable body, and a missing parent. A line gets another parent, and loses its checksum, only if its
- * parents form a cycle or its parent is not an id. A file of an older version is migrated.
- *
- * @throws SessileError SESSION_NOT_FOUND, NOT_A_FILE, EMPTY; NO_HEADER without a header and entries;
- *   SESSION_READ_ONLY for a newer version; SESSION_EXISTS if `to` exists; LOG_CHANGED if the file was
- *   truncated or rewritten meanwhile; STORAGE_FAILED
- * @throws TypeError, RangeError for invalid arguments
- * @example
- * ```ts
- * const { lost, losses } = await salvageSession("session.jsonl", { to: "session-salvaged.jsonl" });
- * console.log(`${lost.lines} lines are lost`, losses);
- * ```
- */
-export function salvageSession(path: string, options: SalvageOptions): Promise<SalvageReport> {
-  return salvageSessionOn(nodeFileSystem, path, options);
-}
-
 /** {@link salvageSession} on any file system. */
 export async function salvageSessionOn(
   fs: FileSystem,
