@@ -1,49 +1,120 @@
-// Joins what tsup wrote into few files, since a file costs as much to load as some 30 kB of code: `npm run build` runs it.
-// `sessile/node` has 7 files in place of 44 and loads in two thirds of the time (Node 24, fresh processes).
+// Builds the JavaScript of the package: each door with few files that it shares with others, since a file costs as much to
+// load as some 30 kB of code. `npm run build` runs it, `node scripts/chunks.mjs FOLDER` builds into another folder.
 import { mkdir, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { transform } from "esbuild";
 import { rollup } from "rollup";
 import { parseAst } from "rollup/parseAst";
 import { entries, root } from "./entries.mjs";
 
-const doors = entries.filter(({ page }) => !page).map(({ name }) => name);
+/** The sources of what is built, by names below the folder: the doors, and the executable of the package. */
+export const sources = {
+  ...Object.fromEntries(entries.filter(({ page }) => !page).map(({ name, source }) => [name, source])),
+  "cli/main": "src/cli/main.ts",
+};
+const doors = Object.keys(sources).filter((name) => name !== "cli/main");
+
+/** Characters of a chunk that is joined with others of its kind. */
+const rowSize = 6000;
 
 /** Expressions that a bundler takes for ones that may act. */
 const acts = /^(Call|New|Member|Tagged|Spread|Binary)/;
 /** What waits stays as it is: a program does, and no function of ours could. */
 const awaits = /^Await/;
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await joinChunks(join(root, "dist"));
+const common = /** @type {const} */ ({
+  external: (/** @type {string} */ specifier) => !/^[./]/.test(specifier),
+  treeshake: { moduleSideEffects: false },
+  onwarn: () => undefined,
+});
+const shape = /** @type {const} */ ({
+  format: "es",
+  minifyInternalExports: false,
+  hoistTransitiveImports: false,
+  chunkFileNames: "chunk-[hash].js",
+});
 
-/** @param {string} dist the folder that tsup wrote, which gets the fewer files */
-export async function joinChunks(dist) {
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await buildChunks(resolve(process.argv[2] ?? join(root, "dist")));
+
+/** @param {string} dist the folder, which gets nothing else */
+export async function buildChunks(dist) {
+  const split = await splitSources();
   /** @param {string} name */
-  const built = (name) => join(dist, `${name}.js`);
+  const built = (name) => join(root, `${name}.js`);
   const bundle = await rollup({
-    input: Object.fromEntries([...doors, "cli/main"].map((name) => [name, built(name)])),
-    external: (specifier) => !/^[./]/.test(specifier),
-    treeshake: { moduleSideEffects: false },
+    ...common,
+    input: Object.fromEntries(Object.keys(sources).map((name) => [name, built(name)])),
+    plugins: [
+      {
+        name: "split",
+        resolveId: (specifier, importer) => {
+          if (importer === undefined) return specifier;
+          return /^\.\.?\//.test(specifier) ? join(dirname(importer), specifier) : undefined;
+        },
+        load: (id) => split.get(relative(root, id)),
+      },
+    ],
   });
   /** @type {Map<string, string> | undefined} */
   let groups;
   const { output } = await bundle.generate({
-    format: "es",
-    minifyInternalExports: false,
-    hoistTransitiveImports: false,
-    chunkFileNames: "chunk-[hash].js",
+    ...shape,
     manualChunks: (id, { getModuleInfo }) => {
       groups ??= groupsOf(built, (one) => getModuleInfo(one) ?? { importedIds: [], code: "" });
       return groups.get(id);
     },
   });
   await bundle.close();
-  await rm(dist, { recursive: true });
+  await rm(dist, { recursive: true, force: true });
   for (const file of output) {
     const path = join(dist, file.fileName);
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, file.type === "chunk" ? withPureVariables(file.code) : file.source);
   }
+}
+
+/**
+ * The sources in the most chunks that doors and later imports tell apart, by their names. A door reaches the files that have
+ * what it uses, and not those that an index between them names too.
+ */
+async function splitSources() {
+  const bundle = await rollup({
+    ...common,
+    input: Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, join(root, source)])),
+    plugins: [
+      {
+        name: "typescript",
+        resolveId: (specifier, importer) =>
+          /^\.\.?\//.test(specifier) && importer
+            ? resolve(dirname(importer), specifier.replace(/\.js$/, ".ts"))
+            : undefined,
+        transform: async (code) => {
+          const { code: plain } = await transform(code, { loader: "ts", target: "es2023", format: "esm" });
+          return { code: plain, map: null };
+        },
+      },
+    ],
+  });
+  const { output } = await bundle.generate(shape);
+  await bundle.close();
+  /** @type {Map<string, string>} */
+  const split = new Map();
+  for (const file of output) {
+    if (file.type !== "chunk") continue;
+    let code = "";
+    let rest = file.code;
+    for (const [id, { code: own }] of Object.entries(file.modules)) {
+      const at = own ? rest.indexOf(own) : -1;
+      if (own === null || at < 0) continue;
+      // Tests and readers of the package see where code comes from.
+      code += `${rest.slice(0, at)}// ${relative(root, id)}\n${own}`;
+      rest = rest.slice(at + own.length);
+    }
+    split.set(file.fileName, code + rest);
+  }
+  return split;
 }
 
 /**
@@ -81,7 +152,12 @@ function groupsOf(built, info) {
     const shared = !kinds.sessile && among(others);
     return JSON.stringify({ ...kinds, shared });
   };
-  return new Map([...node, ...sessile].map((id) => [id, kindsOf(id)]));
+  // Rows of the table of agents, each in a file of its own otherwise.
+  const rows = [...reached("interop")].filter((id) => size(new Set([id])) < rowSize);
+  return new Map([
+    ...rows.map((id) => /** @type {const} */ ([id, "rows"])),
+    ...[...node, ...sessile].map((id) => /** @type {const} */ ([id, kindsOf(id)])),
+  ]);
 }
 
 /**

@@ -5,4 +5,4 @@ export { eraseBlobs } from "./erase-blobs.js";
 export { shareQuotas } from "./quota.js";
 export { ProcessQuotas } from "./quotas.js";
 export { corruptError } from "./reading.js";
-export { digestArgument, hashTable, partsByRef, refFrom, toRef } from "./ref.js";
+export { digestArgument, hashFor, hashTable, partsByRef, refFrom, toRef } from "./ref.js";

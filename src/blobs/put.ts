@@ -11,6 +11,8 @@ import {
   type DigestAlgorithm,
   type Hasher,
   type HashFunction,
+  type HashTable,
+  hashFor,
   partsByRef,
   refArgument,
   refFrom,
@@ -20,8 +22,8 @@ import type { PutOptions } from "./types.js";
 /** The backend of a put, and its limits. */
 export interface PutTarget {
   readonly backend: BlobBackend;
-  readonly hash: HashFunction;
-  readonly hashes: Readonly<Record<DigestAlgorithm, HashFunction>>;
+  readonly hashes: HashTable;
+  readonly algorithm: DigestAlgorithm;
   readonly maxBytes: number;
   readonly quota: Quota | undefined;
 }
@@ -50,7 +52,13 @@ export async function putBlob(
       `source: expected a Uint8Array or an async iterable of them, got ${describe(source)}`,
     );
   }
-  const put = new Put(target, options);
+  const conditions = readConditions(options, target.maxBytes);
+  const { hashes, algorithm } = target;
+  const declared = conditions.ref === undefined ? algorithm : partsByRef(conditions.ref).algorithm;
+  const found = [hashFor(hashes, algorithm), ...(declared === algorithm ? [] : [hashFor(hashes, declared)])];
+  // Those that are at hand begin at once, before the caller can change the bytes.
+  const isLoaded = found.every((hash): hash is HashFunction => !(hash instanceof Promise));
+  const put = new Put(target, options, new Intake(conditions, isLoaded ? found : await Promise.all(found)));
   try {
     if (!isBytes) return await put.stream(source);
     return source.length <= wholeBytes ? await put.whole(source) : await put.large(source);
@@ -67,10 +75,10 @@ class Put {
   readonly #hints: BlobHints;
   #fed = 0;
 
-  constructor(target: PutTarget, options: PutOptions) {
+  constructor(target: PutTarget, options: PutOptions, intake: Intake) {
     this.#target = target;
     this.#options = options;
-    this.#intake = new Intake(readConditions(options, target.maxBytes), target.hash, target.hashes);
+    this.#intake = intake;
     this.room = target.quota?.reserve() ?? unlimited;
     const { mediaType, size } = options;
     this.#hints = {
@@ -214,20 +222,17 @@ class Intake {
   readonly #conditions: Conditions;
   readonly #hash: HashFunction;
   readonly #hasher: Hasher;
-  /** The hash of the declared digest, if it is of the other algorithm. */
+  /** That of the declared digest, if it is of the other algorithm. */
   readonly #second: { readonly hash: HashFunction; readonly hasher: Hasher } | undefined;
   #size = 0;
 
-  constructor(
-    conditions: Conditions,
-    hash: HashFunction,
-    hashes: Readonly<Record<DigestAlgorithm, HashFunction>>,
-  ) {
+  /** @param hashes that of the name, and that of the declared digest if it is of the other algorithm */
+  constructor(conditions: Conditions, hashes: readonly HashFunction[]) {
+    const [hash, second] = hashes as readonly [HashFunction, HashFunction?];
     this.#conditions = conditions;
     this.#hash = hash;
     this.#hasher = hash.create();
-    const declared = conditions.ref === undefined ? hash.name : partsByRef(conditions.ref).algorithm;
-    if (declared !== hash.name) this.#second = { hash: hashes[declared], hasher: hashes[declared].create() };
+    this.#second = second && { hash: second, hasher: second.create() };
   }
 
   /** Bytes admitted so far. */

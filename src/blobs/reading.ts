@@ -14,9 +14,10 @@ import type { BlobTransferOptions } from "./types.js";
 export async function* verified(
   ref: BlobRef,
   reading: BlobReading,
-  hash: HashFunction,
+  found: HashFunction | Promise<HashFunction>,
   { signal, onProgress }: BlobTransferOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  const hash = await found;
   const hasher = hash.create();
   let held: Uint8Array | undefined;
   let bytes = 0;

@@ -1,7 +1,5 @@
 /** The name of a blob: its digest, and the hash functions that make it. */
 
-import { blake3 as nobleBlake3 } from "@noble/hashes/blake3.js";
-import { sha256 as nobleSha256 } from "@noble/hashes/sha2.js";
 import type { BlobRef } from "../content/index.js";
 import { describe } from "../core/arguments.js";
 import { toHex } from "../core/bytes.js";
@@ -62,19 +60,14 @@ export interface HashFunction {
   create(): Hasher;
 }
 
-/** SHA-256 and BLAKE3 that run anywhere; some tens of times slower than native ones. */
-const portable: Readonly<Record<DigestAlgorithm, HashFunction>> = {
-  sha256: { name: "sha256", create: () => nobleSha256.create() },
-  blake3: { name: "blake3", create: () => nobleBlake3.create() },
-};
+/** Hash functions by algorithm, where they were given. */
+export type HashTable = Readonly<Partial<Record<DigestAlgorithm, HashFunction>>>;
 
-/** A hash function for each algorithm: those given, and the portable ones for the rest. */
-export function hashTable(
-  given: readonly HashFunction[] = [],
-): Readonly<Record<DigestAlgorithm, HashFunction>> {
-  const table = { ...portable };
+/** The given hash functions. */
+export function hashTable(given: readonly HashFunction[] = []): HashTable {
+  const table: Partial<Record<DigestAlgorithm, HashFunction>> = {};
   for (const hash of given) {
-    if (!Object.hasOwn(portable, hash?.name) || typeof hash.create !== "function") {
+    if ((hash?.name !== "sha256" && hash?.name !== "blake3") || typeof hash.create !== "function") {
       throw new TypeError(
         `hashes: expected objects with a name "sha256" or "blake3" and create(), got ${describe(hash)}`,
       );
@@ -84,29 +77,24 @@ export function hashTable(
   return table;
 }
 
+let portable: Readonly<Record<DigestAlgorithm, HashFunction>> | undefined;
+
+/**
+ * The hash function of an algorithm: the given one, or a portable one. Those are loaded when one is first needed: they
+ * are a tenth of the import of `sessile/node`, which has its own SHA-256.
+ */
+export function hashFor(table: HashTable, algorithm: DigestAlgorithm): HashFunction | Promise<HashFunction> {
+  const known = table[algorithm] ?? portable?.[algorithm];
+  if (known !== undefined) return known;
+  return import("./digest.js").then((loaded) => {
+    portable = loaded.portable;
+    return portable[algorithm];
+  });
+}
+
 /** The ref that a finished hasher gives. */
 export function refFrom(hash: HashFunction, hasher: Hasher): BlobRef {
   return `${hash.name}:${toHex(hasher.digest())}`;
-}
-
-/**
- * The name of bytes: their digest.
- *
- * @param hash an algorithm, default `sha256`, or an implementation of one
- * @throws TypeError if `bytes` is not a Uint8Array, or the algorithm is unknown
- * @example
- * ```ts
- * digest(new Uint8Array()); // "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
- * ```
- */
-export function digest(bytes: Uint8Array, hash: DigestAlgorithm | HashFunction = "sha256"): BlobRef {
-  if (!(bytes instanceof Uint8Array)) {
-    throw new TypeError(`bytes: expected a Uint8Array, got ${describe(bytes)}`);
-  }
-  const chosen = typeof hash === "string" ? portable[digestArgument("hash", hash)] : hash;
-  const hasher = chosen.create();
-  hasher.update(bytes);
-  return refFrom(chosen, hasher);
 }
 
 /** Returns an algorithm; a TypeError names the argument otherwise. */

@@ -16,6 +16,7 @@ import {
   type DigestAlgorithm,
   digestArgument,
   type HashFunction,
+  hashFor,
   hashTable,
   partsByRef,
   refArgument,
@@ -90,11 +91,10 @@ class BackedBlobStore implements BlobStore {
     if (partition !== "") rememberPartition(this.backend);
     this.#whole = whole;
     this.#options = options;
-    const hashes = hashTable(options.hashes);
     this.#target = {
       backend,
-      hashes,
-      hash: hashes[digestArgument("digest", digest)],
+      hashes: hashTable(options.hashes),
+      algorithm: digestArgument("digest", digest),
       maxBytes: integerOption("maxBytes", maxBytes, Number.MAX_SAFE_INTEGER, 0),
       quota: quotaAmount({ backend, whole, partition }, options),
     };
@@ -119,7 +119,9 @@ class BackedBlobStore implements BlobStore {
     refArgument("ref", ref);
     options.signal?.throwIfAborted();
     const reading = await this.#found(ref, () => this.backend.read(ref));
-    return reading && verified(ref, reading, this.#target.hashes[partsByRef(ref).algorithm], options);
+    return (
+      reading && verified(ref, reading, hashFor(this.#target.hashes, partsByRef(ref).algorithm), options)
+    );
   }
 
   async stat(ref: BlobRef): Promise<BlobStat | undefined> {

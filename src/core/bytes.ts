@@ -116,7 +116,12 @@ export function hex8(value: number): string {
 /** Signed, so that the arithmetic stays in 32-bit integers. */
 type Table = Int32Array;
 
-const tables = /* @__PURE__ */ ((): readonly [Table, Table, Table, Table, Table, Table, Table, Table] => {
+type Tables = readonly [Table, Table, Table, Table, Table, Table, Table, Table];
+
+/** Made by the first checksum: Node has its own. */
+let tables: Tables | undefined;
+
+function makeTables(): Tables {
   const table = (next: (n: number) => number): Table => Int32Array.from({ length: 256 }, (_, n) => next(n));
   const t0 = table((n) => {
     let c = n;
@@ -133,10 +138,11 @@ const tables = /* @__PURE__ */ ((): readonly [Table, Table, Table, Table, Table,
   const t5 = after(t4);
   const t6 = after(t5);
   return [t0, t1, t2, t3, t4, t5, t6, after(t6)];
-})();
+}
 
 /** The checksum of `bytes` from `start` up to `end`, as an unsigned number. */
 export function crc32(bytes: Uint8Array, start = 0, end = bytes.length): number {
+  tables ??= makeTables();
   const [t0, t1, t2, t3, t4, t5, t6, t7] = tables;
   let crc = -1;
   let i = start;

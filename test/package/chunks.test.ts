@@ -39,7 +39,7 @@ describe("the built package", () => {
 
   it.each(chunked)("loads few files: $specifier", ({ name }) => {
     expect(reachOf(join(built.dir, `${name}.js`), atImport).files.length).toBeLessThanOrEqual(
-      /^(index|node)$/.test(name) ? 8 : 18,
+      /^(index|node)$/.test(name) ? 9 : 18,
     );
   });
 

@@ -37,7 +37,10 @@ export {
  * for (const { severity, line, message } of findings) console.log(severity, line, message);
  * ```
  */
-export async function diagnoseSession(path: string, options: DiagnoseOptions = {}): Promise<SessionDiagnosis> {
+export async function diagnoseSession(
+  path: string,
+  options: DiagnoseOptions = {},
+): Promise<SessionDiagnosis> {
   const { diagnoseSessionOn } = await import("./repair/diagnose.js");
   return diagnoseSessionOn(nodeFileSystem, path, options);
 }

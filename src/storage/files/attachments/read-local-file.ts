@@ -4,7 +4,6 @@ import nodePath from "node:path";
 import { describe, integerOption, oneOfOption } from "../../../core/arguments.js";
 import { type ErrorDetails, SessileError } from "../../../core/errors/index.js";
 import type { ExactFileStat, FileSystem, OpenFile } from "../../../core/node/file-system.js";
-import { nodeFileSystem } from "../../../core/node/node-file-system.js";
 
 /** Options of {@link readLocalFile}. */
 export interface ReadLocalFileOptions {

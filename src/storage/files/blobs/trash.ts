@@ -2,7 +2,7 @@
 
 import { basename, dirname, join } from "node:path";
 import type { BlobStat, BlobTrash, TrashedBlob } from "../../../blobs/index.js";
-import { hashTable, partsByRef, refFrom, toRef } from "../../../blobs/internal.js";
+import { hashFor, hashTable, partsByRef, refFrom, toRef } from "../../../blobs/internal.js";
 import type { BlobRef } from "../../../content/index.js";
 import { randomHex8 } from "../../../core/ids.js";
 import { errnoCode, type FileStat, publishExclusive, storageError } from "../../../core/node/file-system.js";
@@ -197,7 +197,7 @@ const hashes = hashTable([nodeSha256]);
 
 /** The digest of the bytes at a path, by the algorithm of a ref. */
 export async function fileRef({ fileSystem }: StoreDirectory, path: string, ref: BlobRef): Promise<BlobRef> {
-  const hash = hashes[partsByRef(ref).algorithm];
+  const hash = await hashFor(hashes, partsByRef(ref).algorithm);
   const hasher = hash.create();
   const file = fileSystem.open(path, "readNoFollow");
   if (file === undefined) throw Object.assign(new Error(`ENOENT: ${path} is gone`), { code: "ENOENT" });

@@ -8,7 +8,6 @@ import { mapConcurrent } from "../../../core/concurrency.js";
 import { SessileError } from "../../../core/errors/index.js";
 import { blobRefsIn } from "../../../core/ids.js";
 import type { FileSystem } from "../../../core/node/file-system.js";
-import { nodeFileSystem } from "../../../core/node/node-file-system.js";
 import { BothEnds, defaultLimits } from "../../../log/internal.js";
 import type { DiagnosticCode, SessionHeader } from "../../../session/index.js";
 import { withRegularFile } from "../file-descriptors.js";

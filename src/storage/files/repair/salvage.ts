@@ -13,7 +13,6 @@ import {
   storageError,
   writeNewFile,
 } from "../../../core/node/file-system.js";
-import { nodeFileSystem } from "../../../core/node/node-file-system.js";
 import {
   appendChecksum,
   cleanLine,
