@@ -4,6 +4,7 @@ export type { Durability } from "./api/backend.js";
 export { applyUpdates, entryUpdates } from "./context/context-items.js";
 export { eachLine, headerLine, withLineFeed } from "./runtime/log-lines.js";
 export { type PathStep, recentBounds, takeRecent } from "./runtime/recent.js";
+export { interruptedWords } from "./runtime/reply-log.js";
 export { readSlice } from "./runtime/session.js";
 export { blobRefsInLine } from "./store/blob-roots.js";
 export { withParent } from "./store/copy.js";

@@ -15,8 +15,9 @@ export {
   openaiResponses,
   type TurnModel,
 } from "./models.js";
+export type { TurnEnd, TurnOptions } from "./options.js";
 export type { RetryOptions } from "./retry.js";
-export { runTurn, type TurnEnd, type TurnOptions } from "./run.js";
+export { runTurn } from "./run.js";
 export { steer } from "./steering.js";
 export {
   type StandardSchema,

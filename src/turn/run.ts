@@ -7,7 +7,6 @@ import { runViewTool, viewTool, viewToolName } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
 import {
   type CompactionTrigger,
-  type CompactOptions,
   compact,
   contextTokens,
   type Generate,
@@ -15,7 +14,6 @@ import {
 } from "../compaction/index.js";
 import {
   type AssistantMessage,
-  type Context,
   contextFrom,
   messageText,
   type ToolCall,
@@ -40,101 +38,19 @@ import { toRejection } from "../providers/internal.js";
 import {
   type EntryDraft,
   evaluatePermission,
-  type PermissionRule,
   type Reply,
   type ReplyDelta,
-  type ReplyOptions,
   type Session,
   type ToolCallState,
   type TurnClaim,
   toolStarted,
 } from "../session/index.js";
-import { errorType, inferenceResult, type TurnEvent, TurnTrace } from "./events.js";
-import type { TurnModel } from "./models.js";
-import { type RetryOptions, retryWait } from "./retry.js";
+import { interruptedWords } from "../session/internal.js";
+import { errorType, inferenceResult, TurnTrace } from "./events.js";
+import type { TurnEnd, TurnOptions } from "./options.js";
+import { retryWait } from "./retry.js";
 import { besideSteering, followSteering, steer, waitingMessages } from "./steering.js";
 import { checkInput, declaration, failedResult, resultOf, type Tool, type ToolDeclaration } from "./tools.js";
-
-/** A call that needs a permission which no rule gives or denies. */
-export interface ApprovalRequest {
-  readonly call: ToolCall;
-  /** The tool's name. */
-  readonly permission: string;
-  readonly subject: string;
-  readonly signal: AbortSignal;
-}
-
-/**
- * An answer. `always` has a pattern, which the session records: `*` matches any run of characters. `later` leaves the
- * call open, and the turn ends: the next `runTurn` asks again.
- */
-export type Approval = "allow" | "deny" | "later" | { readonly always: string };
-
-/** How a turn compacts: options of `compact`, of which `generate` may be left to the turn's model. */
-export type TurnCompaction = Omit<CompactOptions, "generate" | "trigger" | "signal"> &
-  Partial<Pick<CompactOptions, "generate">>;
-
-/** Options of {@link runTurn}. Only the model is required. */
-export interface TurnOptions {
-  /** The model and its client, such as `anthropic(client, { model })`. */
-  // biome-ignore lint/suspicious/noExplicitAny: the value goes from the model's target to the model
-  readonly model: TurnModel<any>;
-  /** A message that begins the turn. It is durable before the first request. */
-  readonly message?: UserMessage;
-  /** The instructions. If they change, the change is appended; see `SystemMessage`. @default those of the session */
-  readonly instructions?: string;
-  readonly tools?: readonly Tool[];
-  /**
-   * The store of attachments, that of the session. With it the model gets the tool that shows an attachment again.
-   * @default results have no bytes
-   */
-  readonly blobs?: Pick<BlobStore, "get" | "put">;
-  /**
-   * Ends the turn. The reply so far is kept, and open calls get results that say so: none runs later unless the model
-   * asks again.
-   */
-  readonly signal?: AbortSignal;
-  /** The most requests. Minimum: 1. @default 100 */
-  readonly maxSteps?: number;
-  /** Ends the turn after a reply, and the results of its calls. */
-  readonly until?: (reply: AssistantMessage) => boolean | Promise<boolean>;
-  /** Calls that run at once. Minimum: 1. @default 8 */
-  readonly maxParallel?: number;
-  /** @default an overflow is an error */
-  readonly compaction?: TurnCompaction;
-  readonly retry?: RetryOptions;
-  /** Rules before those of the session, such as a program's defaults. The last rule that matches counts. */
-  readonly permissions?: readonly PermissionRule[];
-  /** How soon the pieces of a reply are recorded, and how long a claim lasts that is not renewed; see `Session.reply`. */
-  readonly reply?: Pick<ReplyOptions, "batchMs" | "batchChars" | "ttlMs">;
-  /** Asks a person about a call. @default "later" */
-  readonly approve?: (request: ApprovalRequest) => Approval | Promise<Approval>;
-  /** Options of the projection, such as a replay policy. `cache` is `cacheConversation` of the caller. */
-  readonly project?: Omit<ProjectOptions, "blobs" | "signal" | "tools" | "viewTool">;
-  /** Chooses what of the context is sent, such as its newest part. @default all */
-  readonly select?: (context: Context) => Context | Promise<Context>;
-  /** Runs a call, around `run`, which runs the tool. @default `run` alone */
-  readonly runCall?: (call: ToolCall, run: () => Promise<ToolResultMessage>) => Promise<ToolResultMessage>;
-  /** Called with pieces of a reply as they come. */
-  readonly onDelta?: (delta: ReplyDelta) => void;
-  /** Called with each request before it is sent: its losses, its attachments, its prefix. */
-  readonly onRequest?: (projection: Projection<unknown>) => void;
-  /** Called at the start and the end of each step. */
-  readonly onEvent?: (event: TurnEvent) => void;
-}
-
-/**
- * How a turn ended. `done`: the model answered. `refused`, `cut`: see `turnState`. `aborted`: by the signal, or the
- * last reply was aborted before. `steps`: by `maxSteps`. `condition`: by `until`. `permission`: a call waits for one.
- * `busy`: another process is at work on the turn, and gets the message with its next request.
- */
-export interface TurnEnd {
-  readonly reason: "done" | "refused" | "cut" | "aborted" | "steps" | "condition" | "permission" | "busy";
-  /** The number of requests that were answered. */
-  readonly steps: number;
-  /** The last reply of this run. */
-  readonly reply?: AssistantMessage;
-}
 
 /**
  * Runs a turn to its end, or finishes the one that a crash, a stop or a missing permission left: answers calls that
@@ -242,10 +158,9 @@ class Turn {
       if (this.#signal.aborted) return "aborted";
       if (now.state === "interruptedReply") {
         await this.#keepInterrupted();
-        await this.#append([continueNote]);
-        this.#goesOn = true;
         continue;
       }
+      if (now.state === "aborted") await this.#resume(now.entryId);
       const isAsked = now.state === "awaitingReply" || now.state === "paused" || this.#goesOn;
       if (isAsked && this.#reply !== undefined && (await this.#options.until?.(this.#reply)))
         return "condition";
@@ -269,6 +184,18 @@ class Turn {
       const drafts = [...(await this.#changes()), ...(await waitingMessages(this.#session))];
       await this.#append([...drafts, { type: "message", message }]);
     }
+  }
+
+  /** Goes on behind a reply that broke off, unless the caller stopped it. */
+  async #resume(entryId: string): Promise<void> {
+    const { items } = await this.#session.context();
+    const last = items.at(-1)?.message;
+    const message = items.find((item) => item.entryId === entryId)?.message;
+    if (message?.role !== "assistant") return;
+    if (message.stopReason !== "error" && message.errorMessage !== interruptedWords) return;
+    const isTold = last?.role === "custom" && last.customType === continueNote.customType;
+    if (!isTold) await this.#append([continueNote]);
+    this.#goesOn = true;
   }
 
   /** Keeps what arrived of a reply whose process ended: a person may have read it. */
@@ -478,7 +405,10 @@ class Turn {
       return isDropped ? { isDropped } : { error };
     }
     for (const delta of held) show(delta);
-    await besideSteering(this.#session, () => recorded.end(message));
+    // A reply that the caller did not stop is to go on, in this process or the next.
+    const isFailed = !isWhole && failure === undefined && !this.#signal.aborted;
+    const ended: AssistantMessage = isFailed ? { ...message, stopReason: "error" } : message;
+    await besideSteering(this.#session, () => recorded.end(ended));
     if (failure !== undefined) throw failure.error;
     return isWhole ? { message } : { message, error };
   }
@@ -548,7 +478,7 @@ class Turn {
       return false;
     }
     if (state === "running" && tool?.repeatable !== true) {
-      await this.#result(failedResult(call, interruptedWords));
+      await this.#result(failedResult(call, unknownOutcomeWords));
       return false;
     }
     if (tool === undefined) {
@@ -680,15 +610,15 @@ function replyError(
 /** The context is this part of the size at which a compaction is due, if one that would come soon comes early. */
 const earlyFactor = 4 / 3;
 
-const interruptedWords =
+const unknownOutcomeWords =
   "Interrupted: the process that ran this call ended. Its effects are unknown. Look before you call it again.";
 const stoppedWords = "Stopped by the user while it ran. Its effects are unknown.";
 const notRunWords = "Not run: the user stopped the turn.";
 
 /** Some models refuse a request that ends with their own words. */
-const continueNote: EntryDraft = {
+const continueNote = {
   type: "custom_message",
   customType: "sessile.continue",
   content: "Your reply broke off. Go on where it ended, without repeating it.",
   display: false,
-};
+} as const satisfies EntryDraft;

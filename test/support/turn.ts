@@ -2,8 +2,8 @@ import type Anthropic from "@anthropic-ai/sdk";
 import type { AssistantMessage, Session, ToolCall } from "sessile";
 import { anthropicMessages, anthropicStream } from "sessile/anthropic";
 import { type ModelRequest, type Tool, type TurnModel, tool } from "sessile/turn";
-import { eventsOf } from "./providers/anthropic/events.js";
 import { messageOf, type ScriptedReply } from "./providers/anthropic/replies.js";
+import { anthropicStreamed } from "./providers/streamed.js";
 
 type Value = ReturnType<ReturnType<typeof anthropicMessages>["render"]>;
 
@@ -23,6 +23,8 @@ export type Call = readonly [name: string, id: string, input?: unknown];
 export function scriptedModel(
   script: (request: ModelRequest<Value>, count: number) => Said | Promise<Said>,
   { model = "claude-opus-5", ...options }: Partial<Parameters<typeof anthropicMessages>[0]> = {},
+  /** Called before each event of a reply. */
+  step: () => void = () => undefined,
 ): TurnModel<Value> & { readonly requests: ModelRequest<Value>[] } {
   const requests: ModelRequest<Value>[] = [];
   return {
@@ -35,9 +37,10 @@ export function scriptedModel(
       request.signal.throwIfAborted();
       const said = await script(request, requests.length - 1);
       if (typeof said === "object" && "fail" in said) throw said.fail;
-      const events = eventsIn(eventsOf(messageOf(replyOf(said), model, requests.length)));
+      // In pieces of a few characters.
+      const events = anthropicStreamed(messageOf(replyOf(said), model, requests.length), 6);
       const shown = typeof said === "object" && "cut" in said ? cutAt(events, said.error) : events;
-      return anthropicStream(yieldAll(shown, request.signal), { model, signal: request.signal });
+      return anthropicStream(yieldAll(shown, request.signal, step), { model, signal: request.signal });
     },
   };
 }
@@ -57,18 +60,19 @@ function replyOf(said: Exclude<Said, { readonly fail: unknown }>): ScriptedReply
   return { content: content as Anthropic.ContentBlock[] };
 }
 
-function eventsIn(text: string): readonly { type: string }[] {
-  return [...text.matchAll(/^data: (.*)$/gm)].map(([, json = ""]) => JSON.parse(json) as { type: string });
-}
-
-function cutAt(events: readonly { type: string }[], error: unknown): readonly unknown[] {
-  const text = events.findLastIndex(({ type }) => type === "content_block_delta");
+function cutAt(events: readonly object[], error: unknown): readonly object[] {
+  const text = events.findLastIndex((event) => "type" in event && event.type === "content_block_delta");
   return [...events.slice(0, text + 1), ...(error === undefined ? [] : [{ type: "error", error }])];
 }
 
-async function* yieldAll(events: readonly unknown[], signal: AbortSignal): AsyncGenerator<{ type: string }> {
+async function* yieldAll(
+  events: readonly object[],
+  signal: AbortSignal,
+  step: () => void,
+): AsyncGenerator<{ type: string }> {
   for (const event of events) {
     await undefined;
+    step();
     signal.throwIfAborted();
     yield event as { type: string };
   }

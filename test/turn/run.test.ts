@@ -492,7 +492,7 @@ describe("a failure", () => {
         "user: Go.",
         "assistant(error): One,",
         "custom: Your reply broke off. Go on where it ended, without repeating it.",
-        "assistant(aborted): two,",
+        "assistant(error): two,",
         "custom: Your reply broke off. Go on where it ended, without repeating it.",
         "assistant: three.",
       ].map((line) => expect.stringContaining(line)),

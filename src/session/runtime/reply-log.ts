@@ -131,6 +131,9 @@ export function blockDelta(
   return type === "toolCall" ? { type, index, id, name, arguments: text } : { type, index, text };
 }
 
+/** The error of a message that was left by a process that ended. */
+export const interruptedWords = "the process that received the reply has ended";
+
 /**
  * The message of what arrived of a reply, as an aborted one: texts and reasoning, and calls whose arguments arrived
  * whole. Undefined if nothing arrived.
@@ -152,8 +155,10 @@ export function interruptedMessage(reply: StoredReply): AssistantMessage | undef
   if (content.length === 0) return undefined;
   const { provider, model, api, at } = reply;
   const maker = { provider, model, ...(api === undefined ? {} : { api }) };
-  const errorMessage = "the process that received the reply has ended";
-  const message = assistantMessage({ ...maker, stopReason: "aborted", errorMessage }, ...content);
+  const message = assistantMessage(
+    { ...maker, stopReason: "aborted", errorMessage: interruptedWords },
+    ...content,
+  );
   return { ...message, timestamp: at };
 }
 
