@@ -9,7 +9,7 @@ import { type PostgresQuery, postgresSessionBackend } from "sessile/postgres";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { freePort } from "../support/free-port.js";
 import { type MariaDbServer, startMariaDb, withoutMariaDb } from "../support/mariadb.js";
-import { type PostgresServer, startPostgres, withoutPostgres } from "../support/postgres.js";
+import { type PostgresServer, startPostgres, startStandby, withoutPostgres } from "../support/postgres.js";
 import { skipWith } from "./postgres-sessions.js";
 
 /** A client that a test exchanges for another one. */
@@ -195,6 +195,63 @@ describe("PostgreSQL", () => {
     for (const [at, { id }] of sessions.entries()) {
       const said = Array.from({ length: counts[at] as number }, (_, number) => `${number}`);
       expect(await textsOf(backend, id)).toEqual(["first", ...said]);
+    }
+  });
+
+  // @covers durability:postgres-busy
+  test("a failover to a standby, which only reads at first, loses nothing and appends each entry once", async () => {
+    const primary = await startPostgres();
+    const standby = await startStandby(primary);
+    try {
+      const admin = pool({ connectionString: primary.url, max: 1 });
+      await admin.query("alter system set synchronous_standby_names = '*'");
+      await admin.query("select pg_reload_conf()");
+      const codes = new Set<unknown>();
+      const db = switching<PostgresQuery>(pool({ connectionString: primary.url, max: 4 }));
+      const seen: PostgresQuery = {
+        query: (text, values) =>
+          db.query(text, values).catch((error: unknown) => {
+            codes.add((error as { code?: unknown }).code);
+            throw error;
+          }),
+      };
+      const backend = postgresSessionBackend({ db: seen, retryMs: 120_000 });
+      await backend.migrate();
+      await vi.waitFor(async () => {
+        const { rows } = await admin.query("select sync_state from pg_stat_replication");
+        expect(rows).toEqual([{ sync_state: "sync" }]);
+      });
+      const ids = ["over0", "over1", "over2"];
+      const sessions = await Promise.all(ids.map((id) => begin(backend, id)));
+      const counts = ids.map(() => 0);
+      let isOver = false;
+      const writing = sessions.map(async (session, at) => {
+        while (!isOver) {
+          await session.appendMessage(userMessage(`${counts[at]}`));
+          counts[at] = (counts[at] ?? 0) + 1;
+        }
+      });
+      const fiveMore = async (before: readonly number[]) => {
+        const enough = () => expect(counts.every((count, at) => count > (before[at] ?? 0) + 5)).toBe(true);
+        await vi.waitFor(enough, { timeout: 60_000 });
+      };
+      await fiveMore([]);
+      await primary.crash();
+      const next = pool({ connectionString: standby.url, max: 4 });
+      db.now = next;
+      await vi.waitFor(() => expect(codes).toContain("25006"), { timeout: 60_000 });
+      const before = [...counts];
+      await next.query("select pg_promote()");
+      await fiveMore(before);
+      isOver = true;
+      await Promise.all(writing);
+      for (const [at, id] of ids.entries()) {
+        const said = Array.from({ length: counts[at] as number }, (_, number) => `${number}`);
+        expect(await textsOf(backend, id)).toEqual(["first", ...said]);
+      }
+    } finally {
+      await standby[Symbol.asyncDispose]();
+      await primary[Symbol.asyncDispose]();
     }
   });
 });

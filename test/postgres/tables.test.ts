@@ -1,6 +1,7 @@
 import type { PGlite } from "@electric-sql/pglite";
 import { deletePartition, eraseEntries, type SessionLog, userMessage } from "sessile";
 import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
+import { copySessions } from "sessile/sync";
 import { beforeAll, describe, expect, it } from "vitest";
 import { migrationTo, schemaVersion } from "../../src/storage/sql/postgres/migrations.js";
 import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
@@ -139,6 +140,29 @@ describe("migrate", () => {
     await expect(split("two_tables", 4)).rejects.toMatchObject(refusal);
     await split("two_tables");
     await expect(split("none", 1)).rejects.toThrow(RangeError);
+  });
+
+  it("with parts takes the sessions of tables without, tenant by tenant, and what they got since", async () => {
+    const plain = await emptyStore("unsplit");
+    await server.query("drop schema if exists split_later cascade");
+    const split = postgresSessionStore({ db: server, schema: "split_later" });
+    await split.migrate({ parts: 3 });
+    const sessions = [];
+    for (const partition of ["acme", "globex"]) {
+      const session = await plain.create({ cwd: "/", id: "a", partition });
+      await session.appendMessage(userMessage("one"));
+      sessions.push(session);
+    }
+    for (const partition of ["acme", "globex"]) await copySessions(plain, split, { partitions: [partition] });
+    for (const session of sessions) {
+      await session.appendMessage(userMessage("two"));
+      await session.close();
+    }
+    await copySessions(plain, split, { partitions: ["acme", "globex"] });
+    const linesIn = (schema: string) =>
+      rowsOf(`select partition, id, seq::integer, line from ${schema}.entry order by 1, 2, 3`);
+    expect(await linesIn("split_later")).toEqual(await linesIn("unsplit"));
+    expect(await linesIn("split_later")).toHaveLength(6);
   });
 
   it("needs no right to make a schema that is there", async () => {

@@ -66,18 +66,38 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   if (options.in !== undefined) own(options.in);
   const initdb = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"];
   run(join(bin, "initdb"), [...initdb, "--no-instructions"]);
+  return serve(bin, dir, data, options.settings);
+}
+
+/** Copies a server to a standby that follows it, and answers reads. `select pg_promote()` makes it the primary. */
+export async function startStandby(primary: PostgresServer): Promise<PostgresServer> {
+  if (bin === undefined) throw new Error("no PostgreSQL");
+  const dir = ownDirectory("sessile-standby-");
+  const data = join(dir, "data");
+  const source = ["-h", "127.0.0.1", "-p", String(primary.port), "-U", "postgres"];
+  run(join(bin, "pg_basebackup"), [...source, "-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync"]);
+  return serve(bin, dir, data);
+}
+
+/** Starts the server of a directory of data, in one that is removed with it. */
+async function serve(
+  programs: string,
+  dir: string,
+  data: string,
+  given: PostgresOptions["settings"] = {},
+): Promise<PostgresServer> {
   const settings = {
     listen_addresses: "127.0.0.1",
     unix_socket_directories: "",
     max_connections: "200",
-    ...options.settings,
+    ...given,
   };
   let port = 0;
   let child: Program | undefined;
   // Another program may have taken the port in between.
   for (let attempt = 1; child === undefined; attempt++) {
     port = await freePort();
-    child = await startServer(bin, data, port, settings, 0).catch((error: unknown) => {
+    child = await startServer(programs, data, port, settings, 0).catch((error: unknown) => {
       if (attempt < attempts) return undefined;
       rmSync(dir, removal);
       throw error;
@@ -97,7 +117,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     async start() {
       await child?.ended;
       // After an immediate shutdown a last process may still hold the shared memory.
-      child = await startServer(bin, data, port, settings, patienceMs);
+      child = await startServer(programs, data, port, settings, patienceMs);
     },
     stop: () => end("SIGINT"),
     crash: () => end("SIGQUIT"),
@@ -168,7 +188,7 @@ async function startServer(
   for (const [name, value] of Object.entries(settings)) args.push("-c", `${name}=${value}`);
   const giveUp = performance.now() + forMs;
   for (;;) {
-    const child = spawnAs(join(programs, "postgres"), args, /ready to accept connections/);
+    const child = spawnAs(join(programs, "postgres"), args, /ready to accept (?:read-only )?connections/);
     if (await child.ready) return child;
     if (performance.now() >= giveUp)
       throw new Error(`postgres did not start on port ${port}:\n${child.log()}`);
