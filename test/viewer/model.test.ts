@@ -13,11 +13,15 @@ import { entryTexts, searchEntries, searchPattern } from "../../src/viewer/model
 import { modelFor, sentRequest, sentTargets } from "../../src/viewer/model/sent-request.js";
 import { SessionModel, SessionModels } from "../../src/viewer/model/session-model.js";
 import {
+  agoText,
   bytesText,
   costText,
   countText,
   durationText,
   firstLine,
+  promptParts,
+  promptText,
+  typeName,
   visibleText,
 } from "../../src/viewer/model/text.js";
 import type { PageEntry } from "../../src/viewer/page-data.js";
@@ -284,6 +288,76 @@ describe("as sent to a target", () => {
   });
 });
 
+describe("replies that only look", () => {
+  it("are one row with the reply before them, up to one that says, changes or fails", () => {
+    const entries = new Entries();
+    let calls = 0;
+    const use = (
+      name: string,
+      id: string,
+      more: { readonly text?: string; readonly isError?: boolean } = {},
+    ) => {
+      const call = entries.call(name, { path: `${calls}.ts` }, `c${calls++}`);
+      entries.reply([{ type: "text", text: more.text ?? "" }, call], {}, id);
+      entries.result(call.id, name, "text", more.isError);
+    };
+    entries.user("Look.", "q1");
+    use("read", "a1", { text: "I look." });
+    use("read", "a2");
+    use("grep", "a3");
+    use("read", "a4", { text: "And there." });
+    use("read", "a5", { isError: true });
+    use("read", "a6");
+    use("bash", "a7");
+    use("read", "a8");
+    entries.add({ type: "label", targetId: "a9", label: "kept apart" });
+    use("read", "a9");
+    const model = entries.model();
+    const rows = conversationRows(model, model.leafId);
+    const shown = rows.flatMap((row) =>
+      row.kind === "assistant" ? [[row.id, ...(row.more ?? []).map(({ id }) => id)].join(" ")] : [],
+    );
+    expect(shown).toEqual(["a1 a2 a3", "a4", "a5", "a6", "a7", "a8", "a9"]);
+    expect(rows.filter(({ isContinued }) => isContinued).map(({ id }) => id)).toEqual([
+      "a4",
+      "a5",
+      "a6",
+      "a7",
+      "a8",
+    ]);
+    // Every reply has its point, at the row that shows it.
+    expect(rowTimeline(rows).points.map(({ entryId, row }) => [entryId, rows[row]?.id])).toEqual([
+      ...[
+        ["a1", "a1"],
+        ["a2", "a1"],
+        ["a3", "a1"],
+        ["a4", "a4"],
+        ["a5", "a5"],
+      ],
+      ...[
+        ["a6", "a6"],
+        ["a7", "a7"],
+        ["a8", "a8"],
+        ["a9", "a9"],
+      ],
+    ]);
+  });
+
+  it("leave every entry of the branch in a row", () => {
+    fc.assert(
+      fc.property(entryTree(), (entries) => {
+        const model = new SessionModel(
+          { ...new Entries().page, leafId: entries.at(-1)?.id ?? null },
+          entries,
+        );
+        const rows = conversationRows(model, model.leafId);
+        const ids = rows.flatMap(({ id, with: others }) => [id, ...others]);
+        expect(new Set(ids).size).toBe(ids.length);
+      }),
+    );
+  });
+});
+
 describe("the timeline", () => {
   it("has the tokens and costs of replies, compactions and errors", () => {
     const entries = branched();
@@ -297,7 +371,7 @@ describe("the timeline", () => {
       ["a5", 1350, false],
       ["bad", undefined, true],
     ]);
-    expect(timeline.compactions).toEqual([{ entryId: "k1", point: 3, tokensBefore: 900 }]);
+    expect(timeline.compactions).toEqual([{ entryId: "k1", row: 7, point: 3, tokensBefore: 900 }]);
     expect(timeline.maxContext).toBe(1350);
     expect(timeline.cost).toBeGreaterThan(0);
   });
@@ -305,10 +379,14 @@ describe("the timeline", () => {
   it("groups any number of replies into columns", () => {
     fc.assert(
       fc.property(fc.nat(3000), fc.integer({ min: 1, max: 300 }), (count, most) => {
-        const points = Array.from({ length: count }, (_, row) => ({ row }) as never);
-        const columns = timelineColumns(points, most);
+        const points = Array.from({ length: count }, (_, at) => ({ row: at * 2 }) as never);
+        const columns = timelineColumns(points, count * 2, most);
         expect(columns.length).toBeLessThanOrEqual(most);
         expect(columns.flatMap((column) => column.points)).toEqual(points);
+        // They follow each other up to the end.
+        const ends = columns.map(({ to }) => to);
+        expect(columns.map(({ from }) => from)).toEqual(count === 0 ? [] : [0, ...ends.slice(0, -1)]);
+        if (count > 0) expect(ends.at(-1)).toBe(1);
       }),
       { numRuns: 50 },
     );
@@ -566,6 +644,44 @@ describe("text for people", () => {
   it("makes hidden characters visible, and nothing else", () => {
     expect(visibleText("a\u202Eb\u0007c\td\ne")).toBe("a[U+202E]b[U+0007]c\td\ne");
     expect(visibleText("עברית Ünïcode 漢字 👩‍👩‍👧")).toBe("עברית Ünïcode 漢字 👩‍👩‍👧");
+  });
+
+  it("shows a command as it was typed, its output, and what is for the model only", () => {
+    const command =
+      "<command-message>plan is running…</command-message>\n<command-name>/plan</command-name>\n<command-args>a b</command-args>";
+    expect(promptParts(command)).toEqual([{ kind: "command", name: "/plan", args: "a b" }]);
+    expect(promptText({ role: "user", content: command, timestamp: 0 })).toBe("/plan a b");
+    expect(promptParts("<bash-input>ls</bash-input>")).toEqual([{ kind: "command", name: "!", args: "ls" }]);
+    expect(promptParts("<local-command-stdout>Done.</local-command-stdout>")).toEqual([
+      { kind: "output", text: "Done." },
+    ]);
+    expect(promptParts("Look.\n<system-reminder>x</system-reminder>\nThere.")).toEqual([
+      { kind: "text", text: "Look." },
+      { kind: "note", text: "x" },
+      { kind: "text", text: "There." },
+    ]);
+    for (const text of [
+      "",
+      "a <b-c> d",
+      "<command-name>/open",
+      "<command-name>".repeat(50_000),
+      "<a".repeat(50_000),
+    ])
+      expect(promptParts(text)).toEqual([{ kind: "text", text }]);
+  });
+
+  it("has no internal names", () => {
+    expect(["sessile.meta_message", "sessile.initial_context", "other.kind"].map(typeName)).toEqual([
+      ...["note", "initial context", "other.kind"],
+    ]);
+  });
+
+  it("has times relative to now", () => {
+    const [minute, day] = [60_000, 86_400_000];
+    const ages = [-day, 0, 5 * minute, 3 * 60 * minute, day, 40 * day, 100 * day, 800 * day];
+    expect(ages.map((age) => agoText(1e12 - age, 1e12))).toEqual([
+      ...["now", "now", "5 min ago", "3 h ago", "yesterday", "40 days ago", "3 months ago", "2 years ago"],
+    ]);
   });
 
   it("has units", () => {

@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import type { ToolCall, ToolResultMessage } from "sessile";
 import { describe, expect, it } from "vitest";
-import { changedLines, type DiffLine, patchLines, toolView } from "../../src/viewer/model/tool-views.js";
+import {
+  changedLines,
+  type DiffLine,
+  lookVerb,
+  patchLines,
+  toolView,
+} from "../../src/viewer/model/tool-views.js";
 import { processorMs } from "../support/processor-time.js";
 
 const call = (name: string, args: unknown): ToolCall => ({
@@ -103,6 +109,7 @@ describe("a tool call", () => {
 
   it("shows commands, files and arguments", () => {
     expect(toolView(call("bash", { command: "ls -l" }))).toEqual({
+      verb: "List",
       summary: "ls -l",
       body: { kind: "command", command: "ls -l" },
     });
@@ -111,19 +118,70 @@ describe("a tool call", () => {
       ...{ kind: "file", path: "n.md", text: "# N" },
     });
     expect(toolView(call("read", { path: "n.md" }))).toEqual({
-      ...{ summary: "n.md", body: { kind: "none" }, resultPath: "n.md" },
+      ...{ verb: "Read", summary: "n.md", body: { kind: "none" }, resultPath: "n.md" },
     });
     expect(toolView(call("read", { path: "n.md", offset: 3 }))).toEqual({
+      verb: "Read",
       summary: "n.md",
       body: { kind: "arguments", json: '{\n  "path": "n.md",\n  "offset": 3\n}' },
       resultPath: "n.md",
     });
     expect(toolView(call("grep", { limit: 3, empty: "", pattern: "x", path: "" }))).toEqual({
+      verb: "Search",
       summary: "x",
       body: { kind: "arguments", json: expect.stringContaining('"limit": 3') },
     });
     expect(toolView(call("x", "bare")).body).toEqual({ kind: "arguments", json: "bare" });
-    expect(toolView(call("x", {}))).toEqual({ summary: "", body: { kind: "none" } });
+    expect(toolView(call("x", {}))).toEqual({ verb: "x", summary: "", body: { kind: "none" } });
+  });
+
+  it("has a verb, an object below the project, a plan and a prompt", () => {
+    const verb = (name: string, args: unknown) => {
+      const { verb, summary } = toolView(call(name, args), undefined, "/p");
+      return `${verb} ${summary}`;
+    };
+    expect(verb("Read", { file_path: "/p/src/a.ts", offset: 1 })).toBe("Read src/a.ts");
+    expect(verb("Read", { file_path: "/project/a.ts" })).toBe("Read /project/a.ts");
+    expect(verb("Grep", { pattern: "x+", path: "/p/src" })).toBe("Search x+ in src");
+    expect(verb("list_directory", { path: "/p/src" })).toBe("List src");
+    expect(verb("Edit", { file_path: "/p/a.ts", old_string: "1", new_string: "2" })).toBe("Edit a.ts");
+    expect(verb("Write", { file_path: "/p/a.ts", content: "1" })).toBe("Write a.ts");
+    expect(verb("Bash", { command: "npm test" })).toBe("Run npm test");
+    expect(verb("mcp__own", { a: "b" })).toBe("mcp__own b");
+    const task = { description: "Look", prompt: "# Look\n\nat it", subagent_type: "x" };
+    expect(toolView(call("Task", task))).toEqual({
+      ...{ verb: "Agent", summary: "Look", body: { kind: "prose", text: "# Look\n\nat it" } },
+    });
+    const items = [
+      { text: "one", state: "done" },
+      { text: "two", state: "active" },
+      { text: "three", state: "open" },
+    ];
+    const plan = { verb: "Plan", summary: "1 of 3 done", body: { kind: "todos", items } };
+    const states = ["completed", "in_progress", "pending"];
+    const todos = items.map(({ text }, at) => ({ content: text, status: states[at] }));
+    expect(toolView(call("TodoWrite", { todos }))).toEqual(plan);
+    const steps = items.map(({ text }, at) => ({ step: text, status: states[at] }));
+    expect(toolView(call("update_plan", { plan: steps }))).toEqual(plan);
+    expect(toolView(call("TodoWrite", { todos: [...todos, "odd"] })).body.kind).toBe("arguments");
+  });
+
+  it("only looks if nothing else can happen", () => {
+    const commands = ["cat a", "sed -n 1,5p a", "rg x src", "ls", "find . -name x"];
+    const changes = [
+      "cat a > b",
+      "sed -i s/a/b/ c",
+      "find . -delete",
+      "ls; rm a",
+      "cat $(rm a)",
+      "rm a",
+      "ls\nrm a",
+    ];
+    const verbs = (list: readonly string[]) => list.map((command) => lookVerb(call("bash", { command })));
+    expect(verbs(commands)).toEqual(["Read", "Read", "Search", "List", "Search"]);
+    expect(verbs(changes)).toEqual(changes.map(() => undefined));
+    expect(lookVerb(call("read_file", { path: "a" }))).toBe("Read");
+    expect(lookVerb(call("write", { path: "a" }))).toBeUndefined();
   });
 
   it("takes any arguments and details", () => {

@@ -46,7 +46,9 @@ export function App({ state }: { readonly state: ViewerState }) {
               Up <kbd>u</kbd>
             </button>
           )}
-          <span class="bar-title">{model.facts.title}</span>
+          <h1 class="bar-title">
+            <bdi>{model.facts.title}</bdi>
+          </h1>
           {view.live !== "off" && (
             <span class={`live ${view.live}`} role="status">
               {view.live === "connected" ? "● live" : "○ connection lost"}
@@ -207,6 +209,7 @@ const keys: readonly {
     text: "tree",
     act: focusOutline,
   },
+  { names: ["i"], text: "facts", act: (state) => state.set({ factsOpen: !state.view.factsOpen }) },
   { names: ["u"], text: "up: to the call that started this subagent", act: (state) => state.goStart() },
   { names: ["o"], text: "open or fold the message's parts", act: toggleParts },
   { names: ["Esc"], text: "close", act: close },
@@ -258,21 +261,35 @@ function focusOutline(state: ViewerState): void {
 
 const maxFrames = 120;
 
-/** Clicks on the folds of the row in focus, all in the direction of the first. */
+/** Opens all folds of the row in focus, also those within others; folds them if all are open. */
 function toggleParts(state: ViewerState): void {
   const { focusId } = state.view;
   if (focusId === undefined) return;
-  const row = document.querySelector(`[data-entry="${CSS.escape(focusId)}"]`);
-  const parts = [...(row?.querySelectorAll<HTMLElement>("[data-fold]") ?? [])];
-  const wanted = parts.some(({ dataset }) => dataset.fold === "closed") ? "closed" : "open";
-  for (const part of parts) if (part.dataset.fold === wanted) part.click();
+  const parts = () => {
+    const row = document.querySelector(`[data-entry="${CSS.escape(focusId)}"]`);
+    return [...(row?.querySelectorAll<HTMLElement>("[data-fold]") ?? [])];
+  };
+  const click = (wanted: "open" | "closed") => {
+    const found = parts().filter(({ dataset }) => dataset.fold === wanted);
+    for (const part of found) part.click();
+    return found.length > 0;
+  };
+  const open = (depth: number) => {
+    if (depth > 0 && click("closed")) requestAnimationFrame(() => open(depth - 1));
+  };
+  if (parts().some(({ dataset }) => dataset.fold === "closed")) open(maxFoldDepth);
+  else click("open");
 }
 
+/** Looks, calls, results, texts. */
+const maxFoldDepth = 4;
+
 function close(state: ViewerState): void {
-  const { outlineOpen, panel, find } = state.view;
+  const { outlineOpen, panel, find, factsOpen } = state.view;
   if (outlineOpen) state.set({ outlineOpen: false });
   else if (find !== undefined) state.set({ find: undefined });
   else if (panel !== undefined) state.set({ panel: undefined });
+  else if (factsOpen) state.set({ factsOpen: false });
   focusRow(state);
 }
 

@@ -1,13 +1,20 @@
 /** The content of a message: text, thinking, tool calls with their changes or output, and attachments. */
 
-import { type ComponentChildren, Fragment } from "preact";
+import { type ComponentChild, type ComponentChildren, Fragment } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { isResource, messageText, type StoredResource } from "../../content/index.js";
 import { isRecord } from "../../core/shape.js";
 import { isShownType } from "../images.js";
-import type { RowCall } from "../model/rows.js";
-import { bytesText, durationText, visibleText } from "../model/text.js";
-import { type DiffLine, type FileChange, toolView } from "../model/tool-views.js";
+import type { Reply, Row, RowCall } from "../model/rows.js";
+import { bytesText, durationText, promptParts, visibleText } from "../model/text.js";
+import {
+  type DiffLine,
+  type FileChange,
+  type LookVerb,
+  lookVerb,
+  type Todo,
+  toolView,
+} from "../model/tool-views.js";
 import { highlight, languageByName, toElement } from "./code.js";
 import { FoldedText } from "./folded-text.js";
 import { useUpdate, useViewer } from "./hooks.js";
@@ -17,52 +24,203 @@ interface BlocksProps {
   readonly rowId: string;
   readonly content: string | readonly unknown[];
   readonly calls: readonly RowCall[];
-  /** The output of a tool: text as in a terminal, instead of Markdown. */
-  readonly isOutput?: boolean;
+  /** Text of a model or of a user, in Markdown; the output of a tool, as in a terminal. Default: `said`. */
+  readonly shown?: "said" | "typed" | "printed";
   /** The file that a tool has read. */
   readonly path?: string | undefined;
   readonly place?: string;
 }
 
-export function Blocks({ rowId, content, calls, isOutput = false, path, place = "" }: BlocksProps) {
+export function Blocks(props: BlocksProps) {
+  return <>{pieces(props).map(({ element }) => element)}</>;
+}
+
+/** A block as an element. */
+interface Piece {
+  readonly element: ComponentChild;
+  /** A call that only looks. */
+  readonly look?: RowCall;
+}
+
+function pieces({ rowId, content, calls, shown = "said", path, place = "" }: BlocksProps): readonly Piece[] {
   const blocks: readonly unknown[] =
     typeof content === "string" ? [{ type: "text", text: content }] : content;
   let call = 0;
+  return blocks.flatMap((block, at): readonly Piece[] => {
+    const id = `${rowId}${place}/${at}`;
+    if (!isRecord(block)) return [];
+    if (block.type === "toolCall") {
+      const own = calls[call++];
+      if (own === undefined) return [];
+      const isLook = own.state === "done" && lookVerb(own.call) !== undefined;
+      const element = <ToolCallView key={id} id={id} rowId={rowId} call={own} />;
+      return [{ element, ...(isLook && { look: own }) }];
+    }
+    if (block.type === "thinking")
+      return [{ element: <Thinking key={id} id={id} rowId={rowId} block={block} /> }];
+    if (block.type === "image") return [{ element: <InlineImage key={id} block={block} /> }];
+    if (block.type === "text" && typeof block.text === "string") {
+      const { resource, text } = block;
+      if (isResource(resource)) return [{ element: <Attachment key={id} resource={resource} /> }];
+      if (text.trim() === "") return [];
+      if (shown === "typed") return [{ element: <Typed key={id} id={id} rowId={rowId} text={text} /> }];
+      const kind = shown !== "printed" ? "markdown" : path === undefined ? "terminal" : "code";
+      return [
+        {
+          element: <FoldedText key={id} {...{ id, rowId, kind, text }} {...(path && { language: path })} />,
+        },
+      ];
+    }
+    const { resources, viewerMedia, ...own } = block;
+    const text = JSON.stringify(own, null, 2);
+    const element = (
+      <Fragment key={id}>
+        {listed(resources).map((each) => isResource(each) && <Attachment resource={each} />)}
+        {listed(viewerMedia).map((each) => isRecord(each) && <InlineImage block={each} />)}
+        <FoldedText id={id} rowId={rowId} text={text} kind="json" label="Provider's own block" />
+      </Fragment>
+    );
+    return [{ element }];
+  });
+}
+
+// The replies of a row. Calls that only look, one after the other, are one line.
+
+interface RepliesProps {
+  readonly row: Row & { readonly kind: "assistant" };
+  /** The facts of a reply that has no head of its own. */
+  readonly facts: (reply: Reply) => ComponentChildren;
+}
+
+export function Replies({ row, facts }: RepliesProps) {
+  const own = pieces({ rowId: row.id, content: row.message.content, calls: row.calls });
+  const more = (row.more ?? []).flatMap((reply): readonly Piece[] => {
+    const { id, message, calls } = reply;
+    const [first, ...others] = pieces({ rowId: id, content: message.content, calls });
+    const element = (
+      <Fragment key={id}>
+        <div class="reply-facts">{facts(reply)}</div>
+        {first?.element}
+      </Fragment>
+    );
+    return [{ ...first, element }, ...others];
+  });
+  const groups: Piece[][] = [];
+  // Thinking between calls of one row goes with them.
+  [...own, ...more].forEach((piece, at) => {
+    const isQuiet = piece.look !== undefined || (at >= own.length && groups.length > 0);
+    const last = groups.at(-1);
+    if (isQuiet && last?.some(({ look }) => look !== undefined)) last.push(piece);
+    else groups.push([piece]);
+  });
   return (
     <>
-      {blocks.map((block, at) => {
-        const id = `${rowId}${place}/${at}`;
-        if (!isRecord(block)) return null;
-        if (block.type === "toolCall") {
-          const shown = calls[call++];
-          return shown === undefined ? null : <ToolCallView key={id} id={id} rowId={rowId} call={shown} />;
-        }
-        if (block.type === "thinking") return <Thinking key={id} id={id} rowId={rowId} block={block} />;
-        if (block.type === "image") return <InlineImage key={id} block={block} />;
-        if (block.type === "text" && typeof block.text === "string") {
-          const { resource } = block;
-          if (isResource(resource)) return <Attachment key={id} resource={resource} />;
-          if (block.text.trim() === "") return null;
-          const kind = !isOutput ? "markdown" : path === undefined ? "terminal" : "code";
-          return (
-            <FoldedText
-              key={id}
-              {...{ id, rowId, kind, text: block.text }}
-              {...(path && { language: path })}
-            />
-          );
-        }
-        const { resources, viewerMedia, ...own } = block;
-        const text = JSON.stringify(own, null, 2);
+      {groups.map((group, at) => {
+        const looks = group.flatMap(({ look }) => look ?? []);
+        const elements = group.map(({ element }) => element);
+        if (looks.length < 2) return elements;
         return (
-          <Fragment key={id}>
-            {listed(resources).map((each) => isResource(each) && <Attachment resource={each} />)}
-            {listed(viewerMedia).map((each) => isRecord(each) && <InlineImage block={each} />)}
-            <FoldedText id={id} rowId={rowId} text={text} kind="json" label="Provider's own block" />
-          </Fragment>
+          <Looks
+            key={`looks ${at}`}
+            id={`${row.id}/looks/${at}`}
+            rowId={row.id}
+            looks={looks}
+            children={elements}
+          />
         );
       })}
     </>
+  );
+}
+
+const lookTexts: Readonly<Record<LookVerb, readonly [one: string, several: string]>> = {
+  Read: ["Read 1 file", "Read % files"],
+  Search: ["1 search", "% searches"],
+  List: ["1 folder listed", "% folders listed"],
+  Fetch: ["1 page fetched", "% pages fetched"],
+};
+
+function Looks(props: {
+  readonly id: string;
+  readonly rowId: string;
+  readonly looks: readonly RowCall[];
+  readonly children: ComponentChildren;
+}) {
+  const { id, rowId, looks } = props;
+  const cwd = useCwd();
+  const counts = new Map<LookVerb, number>();
+  const names: string[] = [];
+  for (const { call } of looks) {
+    const verb = lookVerb(call) as LookVerb;
+    counts.set(verb, (counts.get(verb) ?? 0) + 1);
+    const { summary } = toolView(call, undefined, cwd);
+    if (!names.includes(summary)) names.push(summary);
+  }
+  const words = Array.from(counts, ([verb, count]) =>
+    lookTexts[verb][count === 1 ? 0 : 1].replace("%", String(count)),
+  );
+  const time = looks.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0);
+  const summary = (
+    <>
+      <strong class="verb">{words.join(", ")}</strong> <bdi class="tool-summary">{names.join(", ")}</bdi>
+      <span class="tool-time">{time > 0 && durationText(time)}</span>
+    </>
+  );
+  const text = () => looks.map(callText).join("\n");
+  return (
+    <Fold id={id} rowId={rowId} text={text} class="tool looks" summary={summary} children={props.children} />
+  );
+}
+
+function callText({ call, result }: RowCall): string {
+  return JSON.stringify(call.arguments) + (result === undefined ? "" : messageText(result));
+}
+
+function useCwd(): string {
+  return useViewer().model.data.header?.cwd ?? "";
+}
+
+// What a user typed: words, commands of the agent's program with their output, and notes for the model.
+
+interface TypedProps {
+  readonly id: string;
+  readonly rowId: string;
+  readonly text: string;
+}
+
+function Typed({ id, rowId, text }: TypedProps) {
+  return (
+    <>
+      {promptParts(text).map((part, at) => {
+        const own = `${id}/part/${at}`;
+        switch (part.kind) {
+          case "command":
+            return (
+              <p key={own} class="command">
+                <code class="chip">{visibleText(part.name)}</code>{" "}
+                {part.args !== "" && <bdi>{visibleText(part.args)}</bdi>}
+              </p>
+            );
+          case "note":
+            return <ForModel key={own} id={own} rowId={rowId} text={part.text} />;
+          case "output":
+            return <FoldedText key={own} id={own} rowId={rowId} text={part.text} kind="terminal" />;
+          default:
+            // The first part has the id of the whole, which most texts are.
+            return (
+              <FoldedText key={own} id={at === 0 ? id : own} rowId={rowId} text={part.text} kind="markdown" />
+            );
+        }
+      })}
+    </>
+  );
+}
+
+function ForModel({ id, rowId, text }: TypedProps) {
+  return (
+    <Fold id={id} rowId={rowId} text={() => text} class="quiet-part" summary="For the model only">
+      <FoldedText id={`${id}/text`} rowId={rowId} text={text} kind="markdown" />
+    </Fold>
   );
 }
 
@@ -82,45 +240,115 @@ function Thinking(props: {
     <Fold
       id={`${props.id}/thinking`}
       rowId={props.rowId}
-      text={text}
+      text={() => text}
       class="thinking"
-      summary={`Thinking (${bytesText(text.length)})`}
+      summary={`Thinking, ${bytesText(text.length)}`}
     >
       <FoldedText id={props.id} rowId={props.rowId} text={text} kind="markdown" />
     </Fold>
   );
 }
 
-// A tool call: its name, its most telling argument, its state and duration, its change or output.
+// A tool call in a line: a verb, its object, the result in a word, the time. Failures and changes are open.
 
-const stateNames: Readonly<Record<RowCall["state"], string>> = {
-  done: "✓ done",
-  failed: "✗ failed",
-  pending: "… no result yet",
-  none: "– no result",
-  aborted: "– aborted",
+const stateNames: Readonly<Record<Exclude<RowCall["state"], "done">, string>> = {
+  failed: "failed",
+  pending: "no result yet",
+  none: "no result",
+  aborted: "aborted",
 };
+
+/** The result in a word. */
+function resultText({ state, result }: RowCall): string {
+  if (state !== "done" || result === undefined) return stateNames[state === "done" ? "none" : state];
+  const texts = result.content.flatMap((block) =>
+    block.type === "text" && block.resource === undefined ? [block.text.trim()] : [],
+  );
+  const text = texts.join("\n").trim();
+  if (text === "") return result.content.length > texts.length ? "attachment" : "no output";
+  let lines = 1;
+  for (let at = text.indexOf("\n"); at >= 0 && lines < 100_000; at = text.indexOf("\n", at + 1)) lines++;
+  return lines === 1 ? "1 line" : `${lines.toLocaleString("en")} lines`;
+}
 
 function ToolCallView(props: { readonly id: string; readonly rowId: string; readonly call: RowCall }) {
   const { id, rowId } = props;
   const { call, result, state, durationMs } = props.call;
-  const view = useMemo(() => toolView(call, result), [call, result]);
+  const cwd = useCwd();
+  const view = useMemo(() => toolView(call, result, cwd), [call, result, cwd]);
   const { body } = view;
+  const isChange = body.kind === "changes" || body.kind === "file" || body.kind === "todos";
   const summary = (
     <>
-      <strong class="tool-name">{visibleText(call.name)}</strong>{" "}
+      <strong class="verb" title={visibleText(call.name)}>
+        {view.verb}
+      </strong>{" "}
       <bdi class="tool-summary">{view.summary}</bdi>
       {body.kind === "changes" && <Counts files={body.files} />}
-      <span class={`tool-state ${state}`}>
-        {stateNames[state]}
-        {durationMs !== undefined && `, ${durationText(durationMs)}`}
-      </span>
+      {!(isChange && state === "done") && <span class={`tool-state ${state}`}>{resultText(props.call)}</span>}
+      <span class="tool-time">{durationMs !== undefined && durationText(durationMs)}</span>
     </>
   );
-  const text = JSON.stringify(call.arguments) + (result === undefined ? "" : messageText(result));
+  const output = result !== undefined && result.content.length > 0 && (
+    <div class="result">
+      <Blocks
+        rowId={rowId}
+        place={`/${id}/result`}
+        content={result.content}
+        calls={[]}
+        shown={body.kind === "prose" ? "said" : "printed"}
+        path={result.isError ? undefined : view.resultPath}
+      />
+    </div>
+  );
   return (
-    <Fold id={`${id}/call`} rowId={rowId} text={text} class={`tool ${state}`} summary={summary} isOpenAtFirst>
-      {body.kind === "command" && body.command !== view.summary && (
+    <>
+      <Fold
+        id={`${id}/call`}
+        rowId={rowId}
+        text={() => callText(props.call)}
+        class={`tool ${state}`}
+        summary={summary}
+        isOpenAtFirst={isChange || state === "failed"}
+      >
+        <CallBody id={id} rowId={rowId} body={body} summary={view.summary} />
+        {isChange && state === "done" && output ? (
+          <Fold
+            id={`${id}/output`}
+            rowId={rowId}
+            text={() => callText(props.call)}
+            class="quiet-part"
+            summary={`Result, ${resultText(props.call)}`}
+          >
+            {output}
+          </Fold>
+        ) : (
+          output
+        )}
+      </Fold>
+      <StartedSubagents toolCallId={call.id} />
+    </>
+  );
+}
+
+interface CallBodyProps {
+  readonly id: string;
+  readonly rowId: string;
+  readonly body: ReturnType<typeof toolView>["body"];
+  readonly summary: string;
+}
+
+function CallBody({ id, rowId, body, summary }: CallBodyProps) {
+  switch (body.kind) {
+    case "changes":
+      return <DiffView id={id} rowId={rowId} files={body.files} />;
+    case "todos":
+      return <Todos items={body.items} />;
+    case "prose":
+      return <FoldedText id={`${id}/prompt`} rowId={rowId} text={body.text} kind="markdown" />;
+    case "command":
+      if (body.command === summary) return null;
+      return (
         <FoldedText
           id={`${id}/command`}
           rowId={rowId}
@@ -129,11 +357,13 @@ function ToolCallView(props: { readonly id: string; readonly rowId: string; read
           language="bash"
           label="Command"
         />
-      )}
-      {body.kind === "arguments" && (
+      );
+    case "arguments":
+      return (
         <FoldedText id={`${id}/arguments`} rowId={rowId} text={body.json} kind="json" label="Arguments" />
-      )}
-      {body.kind === "file" && (
+      );
+    case "file":
+      return (
         <FoldedText
           id={`${id}/file`}
           rowId={rowId}
@@ -142,22 +372,29 @@ function ToolCallView(props: { readonly id: string; readonly rowId: string; read
           language={body.path}
           label="Content"
         />
-      )}
-      {body.kind === "changes" && <DiffView id={id} rowId={rowId} files={body.files} />}
-      <StartedSubagents toolCallId={call.id} />
-      {result !== undefined && result.content.length > 0 && (
-        <div class="result">
-          <Blocks
-            rowId={rowId}
-            place={`/${id}/result`}
-            content={result.content}
-            calls={[]}
-            isOutput
-            path={result.isError ? undefined : view.resultPath}
-          />
-        </div>
-      )}
-    </Fold>
+      );
+    case "none":
+      return null;
+  }
+}
+
+const todoSigns: Readonly<Record<Todo["state"], readonly [sign: string, name: string]>> = {
+  done: ["✓", "done"],
+  active: ["▸", "in progress"],
+  open: ["○", "open"],
+};
+
+function Todos({ items }: { readonly items: readonly Todo[] }) {
+  return (
+    <ul class="todos">
+      {items.map(({ text, state }, at) => (
+        <li key={at} class={state}>
+          <span aria-hidden="true">{todoSigns[state][0]}</span>
+          <span class="hidden">{todoSigns[state][1]}: </span>
+          <bdi>{text}</bdi>
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -445,7 +682,7 @@ interface FoldProps {
   readonly id: string;
   readonly rowId: string;
   /** The text inside, for the search. */
-  readonly text: string;
+  readonly text: () => string;
   readonly class: string;
   readonly summary: ComponentChildren;
   readonly children: ComponentChildren;
@@ -465,7 +702,7 @@ export function Fold(props: FoldProps) {
     chosen === 1 ||
     (chosen === 0 && props.isOpenAtFirst === true) ||
     state.view.printing ||
-    state.patternFor(props.rowId)?.test(props.text) === true;
+    state.patternFor(props.rowId)?.test(props.text()) === true;
   return (
     <div class={`fold-part ${props.class}`}>
       <button

@@ -1,14 +1,14 @@
 /**
- * The conversation of the page: facts of the session, the timeline, the rows of the branch, and images shown
- * large.
+ * The conversation of the page: a line of facts, the timeline, the rows of the branch, and images shown large.
  */
 
 import type { ComponentChildren } from "preact";
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Row } from "../model/rows.js";
-import { useViewer, useVirtualList } from "./hooks.js";
+import { lookVerb } from "../model/tool-views.js";
+import { rowsId, useViewer, useVirtualList } from "./hooks.js";
 import { MessageRow, ReplyRow } from "./message-row.js";
-import { SessionFactsView, TimelineView } from "./session-facts.js";
+import { type RowsInView, SessionFactsView, TimelineStrip } from "./session-facts.js";
 import type { ViewerState } from "./viewer-state.js";
 
 /** Pixels from its end within which a live session keeps its end in view: the space below the last row. */
@@ -17,25 +17,16 @@ const endDistance = 500;
 export function Conversation() {
   const state = useViewer();
   const scroller = useRef<HTMLElement>(null);
-  const above = useRef<HTMLDivElement>(null);
-  const margin = useHeight(above);
+  const inView = useRef<RowsInView>({});
   const isLive = state.data.live !== undefined;
   return (
-    <main ref={scroller} aria-label="Session">
-      <div ref={above} class="above">
-        {state.model.data.isPart === true ? (
-          <p class="small" role="status">
-            The earlier part of the session is being loaded.
-          </p>
-        ) : (
-          <>
-            <SessionFactsView />
-            <TimelineView />
-          </>
-        )}
-      </div>
-      <Rows scroller={scroller} margin={margin} {...(isLive && { endDistance })} />
-    </main>
+    <div class="session">
+      <SessionFactsView />
+      <TimelineStrip inView={inView.current} />
+      <main ref={scroller} aria-label="Session">
+        <Rows scroller={scroller} margin={0} inView={inView.current} {...(isLive && { endDistance })} />
+      </main>
+    </div>
   );
 }
 
@@ -66,10 +57,12 @@ interface RowsProps {
   readonly margin: number | undefined;
   /** Pixels from the end within which the end stays in view while the session grows. Default: never. */
   readonly endDistance?: number;
+  /** Is told which rows are visible, and scrolls. */
+  readonly inView?: RowsInView;
 }
 
 /** Renders with each scroll; the part above it does not. */
-export function Rows({ scroller, margin, endDistance }: RowsProps) {
+export function Rows({ scroller, margin, endDistance, inView }: RowsProps) {
   const state = useViewer();
   const { rows, view } = state;
   const { reply } = view;
@@ -83,6 +76,18 @@ export function Rows({ scroller, margin, endDistance }: RowsProps) {
     ...(endDistance !== undefined && { endDistance }),
   });
   useSteadyPlace(scroller, margin);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (inView === undefined || element === null) return;
+    inView.scrollTo = (row) => list.scrollTo(row, "start");
+    const tell = () => {
+      const { scrollTop, clientHeight } = element;
+      inView.show?.(list.itemAt(scrollTop), list.itemAt(scrollTop + clientHeight));
+    };
+    tell();
+    element.addEventListener("scroll", tell, { passive: true });
+    return () => element.removeEventListener("scroll", tell);
+  });
   useLayoutEffect(() => {
     // The list has no place before its margin is known.
     const wanted = margin === undefined ? undefined : state.takeWanted();
@@ -102,7 +107,7 @@ export function Rows({ scroller, margin, endDistance }: RowsProps) {
   const { hit } = state;
   const hitRow = hit === undefined ? undefined : rows[state.rowIndex(hit)]?.id;
   return (
-    <div role="feed" aria-label="Conversation" class="rows" aria-busy="false">
+    <div id={rowsId} role="feed" aria-label="Conversation" class="rows" aria-busy="false">
       {!view.printing && <div style={{ height: `${list.before}px` }} />}
       {shown.map((index) => {
         const row = rows[index];
@@ -161,11 +166,14 @@ const maxEstimate = 60_000;
 function estimateHeight(row: Row): number {
   switch (row.kind) {
     case "note":
+    case "quiet":
     case "unknown":
-      return 34;
+      return 32;
     case "assistant": {
-      const blocks = row.message.content.length - row.calls.length;
-      return Math.min(maxEstimate, 60 + blocks * 70 + row.calls.length * 190);
+      const { content } = row.message;
+      const open = row.calls.filter(({ state, call }) => state !== "done" || lookVerb(call) === undefined);
+      const height = (row.isContinued ? 16 : 48) + (content.length - row.calls.length) * 72;
+      return Math.min(maxEstimate, height + row.calls.length * 28 + open.length * 48);
     }
     case "compaction":
     case "branchSummary":

@@ -13,6 +13,9 @@ import { Component, type ComponentType, createContext, type FunctionComponent, h
 import { useContext, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { ViewerState } from "./viewer-state.js";
 
+/** The id of the list of rows, which the timeline scrolls. */
+export const rowsId = "rows";
+
 /** The state of the page, for all views below the application. */
 export const StateContext = createContext<ViewerState | undefined>(undefined);
 
@@ -65,6 +68,8 @@ interface VirtualList {
   measure(element: Element | null): void;
   scrollTo(index: number, align: "start" | "center" | "auto"): void;
   scrollToEnd(): void;
+  /** The item at a place of the scrolled content, with the part of it that is above: 2.5 is the middle of the third. */
+  itemAt(offset: number): number;
 }
 
 /** Options of {@link useVirtualList}. */
@@ -115,6 +120,11 @@ export function useVirtualList(options: VirtualListOptions): VirtualList {
     measure: (element) => virtualizer.measureElement(element),
     scrollTo: (index, align) => virtualizer.scrollToIndex(index, { align }),
     scrollToEnd: () => virtualizer.scrollToEnd(),
+    itemAt(offset) {
+      const item = virtualizer.getVirtualItemForOffset(offset);
+      if (item === undefined) return 0;
+      return item.index + Math.max(0, Math.min(1, (offset - item.start) / Math.max(1, item.size)));
+    },
   };
 }
 

@@ -4,10 +4,10 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { messageText } from "../../content/index.js";
 import type { SessionEntry } from "../../session/index.js";
-import { contextTokens, costOfReply, type Row } from "../model/rows.js";
+import { contextTokens, costOfReply, type QuietItem, type Reply, type Row } from "../model/rows.js";
 import { searchPattern } from "../model/search.js";
-import { bytesText, costText, countText, timeText, visibleText } from "../model/text.js";
-import { Blocks, Fold } from "./blocks.js";
+import { costText, countText, durationText, timeText, typeName, visibleText } from "../model/text.js";
+import { Blocks, Fold, Replies } from "./blocks.js";
 import { FoldedText, Markdown } from "./folded-text.js";
 import { memo, useViewer } from "./hooks.js";
 import type { PartialReply, ViewerState } from "./viewer-state.js";
@@ -37,13 +37,13 @@ const RowBody = memo(
   function RowBody({ row, state }: RowBodyProps) {
     switch (row.kind) {
       case "custom":
-        return <CustomContent row={row} />;
-      case "user":
         return <Blocks rowId={row.id} content={row.message.content} calls={[]} />;
+      case "user":
+        return <Blocks rowId={row.id} content={row.message.content} calls={[]} shown="typed" />;
       case "assistant":
         return (
           <>
-            <Blocks rowId={row.id} content={row.message.content} calls={row.calls} />
+            <Replies row={row} facts={(reply) => <ReplyFacts reply={reply} state={state} />} />
             {row.message.errorMessage !== undefined && (
               <p class="error-text">
                 <bdi>{visibleText(row.message.errorMessage.slice(0, 4000))}</bdi>
@@ -55,7 +55,7 @@ const RowBody = memo(
         return (
           <>
             <p class="tool-name">{visibleText(row.message.toolName)}</p>
-            <Blocks rowId={row.id} content={row.message.content} calls={[]} isOutput />
+            <Blocks rowId={row.id} content={row.message.content} calls={[]} shown="printed" />
           </>
         );
       case "bash":
@@ -103,6 +103,8 @@ const RowBody = memo(
             <FoldedText id={`${row.id}/summary`} rowId={row.id} text={row.entry.summary} kind="markdown" />
           </>
         );
+      case "quiet":
+        return <Quiet rowId={row.id} items={row.items} />;
       case "note":
         return <NoteText entry={row.entry} />;
       case "unknown":
@@ -136,7 +138,7 @@ function Message(props: MessageRowProps) {
   return (
     <article
       ref={element}
-      class={`row ${row.kind}`}
+      class={`row ${row.kind}${row.isContinued ? " continued" : ""}`}
       data-index={index}
       data-entry={row.id}
       tabIndex={isFocused ? 0 : -1}
@@ -164,7 +166,9 @@ function rowName(row: Row): string {
     case "bash":
       return "Shell command of the user";
     case "custom":
-      return visibleText(row.message.customType);
+      return typeName(row.message.customType);
+    case "quiet":
+      return "Note";
     case "system":
       return "System";
     case "compaction":
@@ -186,7 +190,7 @@ interface RowHeadProps {
 
 function RowHead({ row, state, isInPanel }: RowHeadProps) {
   const { branches } = row;
-  const isNote = row.kind === "note" || row.kind === "unknown";
+  const isNote = row.kind === "note" || row.kind === "unknown" || row.kind === "quiet";
   const to = (by: number) => {
     const id = branches?.ids[branches.at + by];
     if (id !== undefined) state.goBranch(id);
@@ -194,7 +198,7 @@ function RowHead({ row, state, isInPanel }: RowHeadProps) {
   return (
     <header class="row-head">
       {!isNote && <h3>{rowName(row)}</h3>}
-      {row.kind === "assistant" && <AssistantFacts row={row} state={state} />}
+      {row.kind === "assistant" && <AssistantFacts message={row.message} state={state} />}
       {row.updated && <span class="tag">updated later</span>}
       {row.label !== undefined && <span class="tag label">{visibleText(row.label)}</span>}
       {branches !== undefined && (
@@ -222,31 +226,21 @@ function RowHead({ row, state, isInPanel }: RowHeadProps) {
         </span>
       )}
       <span class="row-end">
-        {row.kind === "assistant" && !state.isEmbedded && (
-          <button
-            type="button"
-            class="quiet"
-            aria-label="Context: what the model saw here"
-            aria-expanded={isInPanel}
-            onClick={() => state.set({ panel: { entryId: row.id, tab: "seen" } })}
-          >
-            Context
-          </button>
-        )}
+        {row.kind === "assistant" && <ContextButton id={row.id} state={state} isOpen={isInPanel} />}
         {state.isEmbedded ? (
           <span class="time">{timeText(row.time)}</span>
         ) : (
           <a
             class="time"
             href={state.addressByEntryId(row.id)}
-            title={`Entry ${visibleText(row.id)}`}
+            title={`${timeText(row.time)}, entry ${visibleText(row.id)}`}
             onClick={(event) => {
               if (event.ctrlKey || event.metaKey || event.shiftKey) return;
               event.preventDefault();
               state.go(row.id);
             }}
           >
-            {timeText(row.time)}
+            {sinceStart(row.time, state)}
           </a>
         )}
       </span>
@@ -254,14 +248,56 @@ function RowHead({ row, state, isInPanel }: RowHeadProps) {
   );
 }
 
+/** The time since the first message: `start`, `+3 min 20 s`. Of a row before it, the time itself. */
+function sinceStart(time: number, { model }: ViewerState): string {
+  const { first } = model.facts;
+  if (first === undefined || !(time > first - 1000)) return timeText(time);
+  return time - first < 1000 ? "start" : `+${durationText(time - first)}`;
+}
+
+interface ContextButtonProps {
+  readonly id: string;
+  readonly state: ViewerState;
+  readonly isOpen: boolean;
+}
+
+function ContextButton({ id, state, isOpen }: ContextButtonProps) {
+  if (state.isEmbedded) return null;
+  return (
+    <button
+      type="button"
+      class="context-button"
+      aria-label="Context: what the model saw here"
+      aria-expanded={isOpen}
+      onClick={() => state.set({ panel: { entryId: id, tab: "seen" } })}
+    >
+      Context
+    </button>
+  );
+}
+
+/** The facts of a reply within the row of an earlier one. */
+function ReplyFacts({ reply, state }: { readonly reply: Reply; readonly state: ViewerState }) {
+  return (
+    <>
+      <AssistantFacts message={reply.message} state={state} />
+      <span class="row-end">
+        <ContextButton id={reply.id} state={state} isOpen={state.view.panel?.entryId === reply.id} />
+        <span class="time" title={timeText(reply.time)}>
+          {state.isEmbedded ? timeText(reply.time) : sinceStart(reply.time, state)}
+        </span>
+      </span>
+    </>
+  );
+}
+
 function AssistantFacts({
-  row,
+  message,
   state,
 }: {
-  readonly row: Row & { readonly kind: "assistant" };
+  readonly message: Reply["message"];
   readonly state: ViewerState;
 }) {
-  const { message } = row;
   const { usage, stopReason, errorMessage } = message;
   const context = contextTokens(usage);
   const cost = costOfReply(message, state.data.prices);
@@ -296,16 +332,38 @@ interface RowBodyProps {
   readonly words: string | undefined;
 }
 
-/** A message that the harness hides from its user is folded here. */
-function CustomContent({ row }: { readonly row: Row & { readonly kind: "custom" } }) {
-  const { content, display } = row.message;
-  const blocks = <Blocks rowId={row.id} content={content} calls={[]} />;
-  if (display) return blocks;
-  const text = typeof content === "string" ? content : JSON.stringify(content);
-  const summary = `For the model only (${bytesText(text.length)})`;
+/** Messages that a user does not see, and records of extensions, in one line. */
+function Quiet({ rowId, items }: { readonly rowId: string; readonly items: readonly QuietItem[] }) {
+  const names = (isMessage: boolean) => [
+    ...new Set(
+      items
+        .filter(({ content }) => (content !== undefined) === isMessage)
+        .map(({ customType }) => typeName(customType)),
+    ),
+  ];
+  const [messages, records] = [names(true), names(false)];
+  const summary = [
+    ...(messages.length > 0 ? [`For the model only: ${messages.join(", ")}`] : []),
+    ...(records.length > 0 ? [`Recorded: ${records.join(", ")}`] : []),
+  ];
+  const text = () => JSON.stringify(items);
   return (
-    <Fold id={`${row.id}/custom`} rowId={row.id} text={text} class="thinking" summary={summary}>
-      {blocks}
+    <Fold id={`${rowId}/quiet`} rowId={rowId} text={text} class="quiet-part" summary={summary.join("; ")}>
+      {items.map(({ id, customType, content, data }) => (
+        <div key={id} class="quiet-item">
+          {items.length > 1 && <p class="small">{typeName(customType)}</p>}
+          {content === undefined ? (
+            <FoldedText
+              id={`${id}/data`}
+              rowId={rowId}
+              text={JSON.stringify(data, null, 2) ?? ""}
+              kind="json"
+            />
+          ) : (
+            <Blocks rowId={rowId} place={`/${id}`} content={content} calls={[]} />
+          )}
+        </div>
+      ))}
     </Fold>
   );
 }
@@ -405,7 +463,7 @@ function NoteText({ entry }: { readonly entry: SessionEntry }) {
     case "custom":
       return (
         <details class="note">
-          <summary>{visibleText(entry.customType)}</summary>
+          <summary>{typeName(entry.customType)}</summary>
           <FoldedText
             id={`${entry.id}/data`}
             rowId={entry.id}

@@ -7,7 +7,7 @@ import { toAddress, type ViewerState } from "./viewer-state.js";
 
 /** Deeper branches are not indented further. */
 const maxIndent = 8;
-const lineHeight = 30;
+const lineHeight = 28;
 
 const kindNames: Readonly<Record<OutlineLine["kind"], string>> = {
   user: "prompt",
@@ -114,7 +114,7 @@ function Line({ line, isCurrent, isOnPath, state }: LineProps) {
       <a
         href={toAddress({ entryId: id, session: session === models.main ? undefined : session })}
         class={classes.join(" ")}
-        style={{ paddingLeft: `${6 + indent * 12}px` }}
+        style={{ paddingLeft: `${8 + indent * 12}px` }}
         {...(isCurrent && { "aria-current": "true", "data-current": "" })}
         onClick={go}
         title={text}

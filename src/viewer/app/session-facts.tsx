@@ -1,60 +1,126 @@
 /**
- * The facts of the session: title, agent, project, models, times, cost, problems of the file; its timeline;
- * and links to subagents.
+ * The facts of the session in a line: agent, model, project, time, cost, tokens; its timeline, which scrolls the
+ * conversation; and links to subagents.
  */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ModelCost, SessionCost } from "../../providers/cost/index.js";
 import { type Timeline, type TimelinePoint, timelineColumns } from "../model/rows.js";
-import { bytesText, costText, countText, durationText, timeText, visibleText } from "../model/text.js";
+import {
+  agoText,
+  bytesText,
+  costText,
+  countText,
+  durationText,
+  timeText,
+  visibleText,
+} from "../model/text.js";
 import { ScrolledTable } from "./folded-text.js";
-import { pause, useAfterPaint, useChanges, useViewer } from "./hooks.js";
+import { memo, pause, rowsId, useAfterPaint, useChanges, useViewer } from "./hooks.js";
 import type { ViewerState } from "./viewer-state.js";
 
 const maxListed = 100;
 
+/** One line, which unfolds. Its height is the same before and after costs are known. */
 export function SessionFactsView() {
   const state = useViewer();
-  const { model } = state;
+  return (
+    <section class="session-facts" aria-label="About the session">
+      {state.model.data.isPart === true ? (
+        <p class="small facts-line" role="status">
+          The earlier part of the session is being loaded.
+        </p>
+      ) : (
+        <Facts state={state} />
+      )}
+    </section>
+  );
+}
+
+function Facts({ state }: { readonly state: ViewerState }) {
+  const { model, view, models } = state;
   const { facts, data } = model;
   const { cost, others } = useCosts(state);
   const { first, last } = facts;
+  const cwd = data.header?.cwd ?? "";
+  const total = cost === undefined || cost.models.length === 0 ? "" : totalText(cost);
+  const tokens = cost?.models.reduce((sum, each) => sum + each.tokens, 0) ?? 0;
   const when =
     first === undefined || last === undefined ? "" : `${timeText(first)}, ${durationText(last - first)}`;
+  const problems = data.diagnostics.total;
+  const subagents = view.session === models.main ? models.keys.length - 1 : 0;
+  const { agent = "" } = state.data;
+  const line: readonly (readonly [text: string, exact?: string])[] = [
+    [agent],
+    [shortList(facts.models), facts.models.join(", ")],
+    [cwd.split(/[/\\]/).findLast((part) => part !== "") ?? "", cwd],
+    [first === undefined ? "" : agoText(first, Date.now()), when],
+    [total],
+    [tokens === 0 ? "" : `${countText(tokens)} tokens`],
+    [subagents === 0 ? "" : subagents === 1 ? "1 subagent" : `${subagents} subagents`],
+    [problems === 0 ? "" : problems === 1 ? "1 problem" : `${problems} problems`],
+  ];
   const rows: readonly (readonly [string, string])[] = [
-    ["Agent", state.data.agent ?? ""],
-    ["Project", data.header?.cwd ?? ""],
+    ["Agent", agent],
+    ["Project", cwd],
     [facts.models.length > 1 ? "Models" : "Model", facts.models.join(", ")],
     ["When", when],
-    ["Cost", cost === undefined || cost.models.length === 0 ? "" : totalText(cost)],
+    ["Cost", total],
     ["Messages", messagesText(state)],
     ["Session", data.header?.id ?? "no header"],
     ["Fork of", data.header?.parentSession ?? ""],
   ];
   return (
-    <section class="session-facts" aria-label="About the session">
-      <h1>
-        <bdi>{visibleText(facts.title)}</bdi>
-      </h1>
-      <StartedBy />
-      <dl>
-        {rows.map(([name, value]) =>
-          value === "" ? null : (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>
-                <bdi>{visibleText(value)}</bdi>
-              </dd>
-            </div>
-          ),
-        )}
-      </dl>
-      {cost !== undefined && cost.models.length > 0 && <CostTable cost={cost} />}
-      <SubagentList costs={others} />
-      <Problems state={state} />
-      <LeftOut state={state} />
-    </section>
+    <>
+      <div class="facts-line">
+        <StartedBy />
+        <button
+          type="button"
+          class="facts-button"
+          aria-expanded={view.factsOpen}
+          onClick={() => state.set({ factsOpen: !view.factsOpen })}
+        >
+          <span aria-hidden="true" class="arrow">
+            {view.factsOpen ? "▾" : "▸"}
+          </span>
+          <span class="hidden">Facts of the session:</span>
+          {line.map(([text, exact]) =>
+            text === "" ? null : (
+              <bdi key={text} {...(exact !== undefined && { title: visibleText(exact) })}>
+                {visibleText(text)}
+              </bdi>
+            ),
+          )}
+        </button>
+      </div>
+      {view.factsOpen && (
+        <div class="facts-body">
+          <dl>
+            {rows.map(([name, value]) =>
+              value === "" ? null : (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>
+                    <bdi>{visibleText(value)}</bdi>
+                  </dd>
+                </div>
+              ),
+            )}
+          </dl>
+          <TimelineFacts state={state} timeline={state.timeline} />
+          {cost !== undefined && cost.models.length > 0 && <CostTable cost={cost} />}
+          <SubagentList costs={others} />
+          <Problems state={state} />
+          <LeftOut state={state} />
+        </div>
+      )}
+    </>
   );
+}
+
+function shortList(names: readonly string[]): string {
+  const [first = "", ...others] = names;
+  return others.length === 0 ? first : `${first} and ${others.length} more`;
 }
 
 interface Costs {
@@ -199,31 +265,100 @@ function LeftOut({ state }: { readonly state: ViewerState }) {
   );
 }
 
-// The timeline of the branch: tokens in context, costs, compactions and errors by reply.
+// The timeline of the branch: tokens in context, costs, compactions and errors, at the places of their rows. It
+// is the scroll bar of the conversation too.
 
 const width = 1000;
-const contextHeight = 90;
-const costHeight = 26;
-const gap = 14;
-const height = contextHeight + gap + costHeight;
+const contextHeight = 28;
+const costHeight = 8;
+const height = 40;
 const maxColumns = 250;
-/** A few replies do not fill the width. */
-const maxStep = 36;
 
-export function TimelineView() {
-  const state = useViewer();
-  // Its place is kept free, so that nothing moves when it comes.
-  if (!useAfterPaint()) return <section class="timeline waiting" aria-label="Timeline" />;
-  return <TimelineBody state={state} timeline={state.timeline} />;
+/** The link of the strip with the rows. */
+export interface RowsInView {
+  /** Called with the places of the first and the last visible row, in rows and parts of a row. */
+  show?: (from: number, to: number) => void;
+  scrollTo?: (row: number) => void;
 }
 
-function TimelineBody({ state, timeline }: TimelineProps) {
-  const { points, compactions, maxContext, maxCost, cost } = timeline;
-  if (points.length < 2) return null;
+interface TimelineProps {
+  readonly state: ViewerState;
+  readonly timeline: Timeline;
+}
+
+export function TimelineStrip({ inView }: { readonly inView: RowsInView }) {
+  const state = useViewer();
+  const isReady = useAfterPaint();
+  const strip = useRef<HTMLDivElement>(null);
+  const thumb = useRef<HTMLDivElement>(null);
+  const { length } = state.rows;
+  const timeline = isReady ? state.timeline : undefined;
+  useLayoutEffect(() => {
+    inView.show = (from, to) => {
+      const [start, end] = [from / Math.max(1, length), to / Math.max(1, length)];
+      if (thumb.current !== null) {
+        thumb.current.style.insetInlineStart = `${start * 100}%`;
+        thumb.current.style.width = `${(end - start) * 100}%`;
+      }
+      strip.current?.setAttribute("aria-valuenow", String(Math.round(from) + 1));
+    };
+    return () => {
+      inView.show = () => {};
+    };
+  }, [inView, length]);
+  const toRow = (row: number) => inView.scrollTo?.(Math.max(0, Math.min(length - 1, Math.floor(row))));
+  const follow = ({ clientX }: PointerEvent) => {
+    const box = strip.current?.getBoundingClientRect();
+    if (box !== undefined) toRow(((clientX - box.left) / box.width) * length);
+  };
+  const drag = (event: PointerEvent) => {
+    if (event.button !== 0) return;
+    (event.currentTarget as Element).setPointerCapture(event.pointerId);
+    follow(event);
+  };
+  const key = (event: KeyboardEvent) => {
+    const now = Number(strip.current?.getAttribute("aria-valuenow")) - 1;
+    const page = Math.max(1, length / 20);
+    const steps: Readonly<Record<string, number>> = {
+      ...{ ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: length },
+      ...{ PageUp: now - page, PageDown: now + page },
+    };
+    const to = steps[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    toRow(to);
+  };
+  const facts = timeline === undefined ? "" : timelineTexts(timeline).join(", ");
+  return (
+    <div
+      ref={strip}
+      class="timeline"
+      role="scrollbar"
+      tabIndex={0}
+      aria-label={facts === "" ? "Timeline" : `Timeline: ${facts}`}
+      aria-controls={rowsId}
+      aria-orientation="horizontal"
+      aria-valuemin={1}
+      aria-valuemax={Math.max(1, length)}
+      aria-valuenow={1}
+      title={facts}
+      onPointerDown={drag}
+      onPointerMove={(event) => {
+        if ((event.currentTarget as Element).hasPointerCapture(event.pointerId)) follow(event);
+      }}
+      onKeyDown={key}
+    >
+      {timeline !== undefined && <Chart state={state} timeline={timeline} />}
+      <div ref={thumb} class="in-view" />
+    </div>
+  );
+}
+
+function timelineTexts({ points, compactions, maxContext, cost }: Timeline): readonly string[] {
   const errors = points.filter(({ failed }) => failed).length;
   const failedCalls = points.reduce((sum, point) => sum + point.failedCalls, 0);
-  const facts = [
-    `${points.length} replies`,
+  return [
+    points.length === 1 ? "1 reply" : `${points.length} replies`,
     ...(maxContext > 0 ? [`at most ${countText(maxContext)} tokens in context`] : []),
     ...(cost > 0 ? [`${costText(cost)} on this branch`] : []),
     ...(compactions.length > 0
@@ -232,110 +367,44 @@ function TimelineBody({ state, timeline }: TimelineProps) {
     ...(errors > 0 ? [errors === 1 ? "1 failed reply" : `${errors} failed replies`] : []),
     ...(failedCalls > 0 ? [callsText(failedCalls)] : []),
   ];
-  return (
-    <section class="timeline" aria-label="Timeline">
-      <h2>Timeline</h2>
-      <p class="small">{facts.join(", ")}</p>
-      {maxContext > 0 && <Chart state={state} timeline={timeline} />}
-      <p class="legend small" aria-hidden="true" hidden={maxContext === 0}>
-        <span class="key context" /> tokens in context <span class="key cached" /> of them cached
-        {maxCost > 0 && (
-          <>
-            {" "}
-            <span class="key cost" /> cost (most: {costText(maxCost)})
-          </>
-        )}
-        {compactions.length > 0 && <> ┆ compaction</>}
-        {errors > 0 && <> ✕ error</>}
-        {failedCalls > 0 && <> ▴ failed call</>}
-      </p>
-      <Events state={state} timeline={timeline} />
-    </section>
-  );
 }
 
-interface TimelineProps {
-  readonly state: ViewerState;
-  readonly timeline: Timeline;
-}
-
-function Chart({ state, timeline }: TimelineProps) {
-  const columns = useMemo(() => timelineColumns(timeline.points, maxColumns), [timeline]);
-  const { maxContext, maxCost, compactions, points } = timeline;
-  const step = Math.min(maxStep, width / columns.length);
-  const used = step * columns.length;
-  const tokens = (count: number) => (count / maxContext) * contextHeight;
-  const focused = points.findIndex(({ entryId }) => entryId === state.view.focusId);
-  const pointX = (point: number) => (point / points.length) * used;
-  const go = (event: MouseEvent) => {
-    const box = (event.currentTarget as Element).getBoundingClientRect();
-    const at = Math.floor(((event.clientX - box.left) / box.width) * (width / used) * points.length);
-    const point = points[Math.max(0, Math.min(points.length - 1, at))];
-    if (point !== undefined) state.go(point.entryId);
-  };
-  return (
-    // The list below has the same events for the keyboard, and j and k go through all replies.
-    // biome-ignore lint/a11y/useKeyWithClickEvents: as said above
-    <svg
-      viewBox={`0 0 ${width} ${height}`}
-      preserveAspectRatio="none"
-      role="img"
-      aria-label={`Tokens in context over ${points.length} replies, at most ${maxContext}`}
-      onClick={go}
-    >
-      <line class="axis" x1="0" x2={width} y1={contextHeight} y2={contextHeight} />
-      {columns.map(({ from, points: group }, at) => {
-        const top = largest(group);
-        const spent = group.reduce((sum, { cost = 0 }) => sum + cost, 0) / group.length;
-        const bar = Math.max(step - 1, step * 0.7);
-        return (
-          <g key={from}>
-            {top?.context !== undefined && (
-              <>
-                <rect
-                  class="context"
-                  x={at * step}
-                  width={bar}
-                  y={contextHeight - tokens(top.context)}
-                  height={tokens(top.context)}
-                />
-                <rect
-                  class="cached"
-                  x={at * step}
-                  width={bar}
-                  y={contextHeight - tokens(top.cached)}
-                  height={tokens(top.cached)}
-                />
-              </>
-            )}
-            {maxCost > 0 && spent > 0 && (
-              <rect
-                class="cost"
-                x={at * step}
-                width={bar}
-                y={contextHeight + gap + costHeight * (1 - Math.min(1, spent / maxCost))}
-                height={costHeight * Math.min(1, spent / maxCost)}
-              />
-            )}
-            {group.some(({ failed }) => failed) ? (
-              <path class="error" d={cross(at * step + bar / 2, contextHeight + gap / 2)} />
-            ) : (
-              group.some(({ failedCalls }) => failedCalls > 0) && (
-                <path class="failed-call" d={triangle(at * step + bar / 2, contextHeight + gap / 2)} />
-              )
-            )}
-          </g>
-        );
-      })}
-      {compactions.map(({ entryId, point }) => (
-        <line key={entryId} class="compaction" x1={pointX(point)} x2={pointX(point)} y1="0" y2={height} />
-      ))}
-      {focused >= 0 && (
-        <line class="focus" x1={pointX(focused + 0.5)} x2={pointX(focused + 0.5)} y1="0" y2={height} />
-      )}
-    </svg>
-  );
-}
+const Chart = memo(
+  ({ state, timeline }: TimelineProps) => {
+    const { length } = state.rows;
+    const { maxContext, maxCost, compactions, points } = timeline;
+    const columns = timelineColumns(points, length, maxColumns);
+    const tall = (count: number) => (maxContext === 0 ? 0 : (count / maxContext) * contextHeight);
+    return (
+      <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true">
+        {columns.map(({ from, to, points: group }) => {
+          const top = largest(group);
+          const spent = group.reduce((sum, { cost = 0 }) => sum + cost, 0) / group.length;
+          const place = { x: from * width, width: (to - from) * width };
+          const bar = (name: string, bottom: number, tall: number) => (
+            <rect class={name} {...place} y={bottom - tall} height={tall} />
+          );
+          const line = group.some(({ failed }) => failed)
+            ? "error"
+            : group.some(({ failedCalls }) => failedCalls > 0) && "failed-call";
+          return (
+            <g key={from}>
+              {top?.context !== undefined && bar("context", contextHeight, tall(top.context))}
+              {top?.context !== undefined && bar("cached", contextHeight, tall(top.cached))}
+              {spent > 0 && bar("cost", height, costHeight * Math.min(1, spent / maxCost))}
+              {line && <line class={line} x1={place.x} x2={place.x} y1={0} y2={contextHeight} />}
+            </g>
+          );
+        })}
+        {compactions.map(({ entryId, row }) => {
+          const x = (row / length) * width;
+          return <line key={entryId} class="compaction" x1={x} x2={x} y1="0" y2={height} />;
+        })}
+      </svg>
+    );
+  },
+  (before, after) => before.timeline === after.timeline,
+);
 
 function largest(points: readonly TimelinePoint[]): TimelinePoint | undefined {
   return points.reduce<TimelinePoint | undefined>(
@@ -344,23 +413,15 @@ function largest(points: readonly TimelinePoint[]): TimelinePoint | undefined {
   );
 }
 
-function cross(x: number, y: number): string {
-  return `M${x - 4} ${y - 4}L${x + 4} ${y + 4}M${x + 4} ${y - 4}L${x - 4} ${y + 4}`;
-}
-
-function triangle(x: number, y: number): string {
-  return `M${x - 4} ${y + 3}L${x} ${y - 3}L${x + 4} ${y + 3}Z`;
-}
-
 function callsText(count: number): string {
   return count === 1 ? "1 failed call" : `${count} failed calls`;
 }
 
 const maxEvents = 100;
 
-/** The events of the chart as a list, for the keyboard and for screen readers. */
-function Events({ state, timeline }: TimelineProps) {
-  const { points, compactions } = timeline;
+/** The sums of the timeline, its legend, and its events as a list: for the keyboard and for screen readers. */
+function TimelineFacts({ state, timeline }: TimelineProps) {
+  const { points, compactions, maxContext, maxCost } = timeline;
   const events = [
     ...compactions.map(({ entryId, point, tokensBefore }) => ({
       ...{ entryId, at: point },
@@ -371,21 +432,35 @@ function Events({ state, timeline }: TimelineProps) {
       ...(failedCalls > 0 ? [{ entryId, at, text: `${callsText(failedCalls)} of reply ${at + 1}` }] : []),
     ]),
   ].sort((a, b) => a.at - b.at);
-  if (events.length === 0) return null;
   return (
-    <details>
-      <summary>Compactions and errors ({events.length})</summary>
-      <ul>
-        {events.slice(0, maxEvents).map(({ entryId, text }) => (
-          <li key={`${entryId} ${text}`}>
-            <button type="button" class="link" onClick={() => state.go(entryId)}>
-              {text}
-            </button>
-          </li>
-        ))}
-      </ul>
-      {events.length > maxEvents && <p class="small">and {events.length - maxEvents} more</p>}
-    </details>
+    <>
+      <p class="small">{timelineTexts(timeline).join(", ")}</p>
+      <p class="legend small" aria-hidden="true" hidden={maxContext === 0}>
+        <span class="key context" /> tokens in context <span class="key cached" /> of them cached
+        {maxCost > 0 && (
+          <>
+            {" "}
+            <span class="key cost" /> cost (most: {costText(maxCost)})
+          </>
+        )}{" "}
+        ┆ compaction, error or failed call
+      </p>
+      {events.length > 0 && (
+        <details>
+          <summary>Compactions and errors ({events.length})</summary>
+          <ul>
+            {events.slice(0, maxEvents).map(({ entryId, text }) => (
+              <li key={`${entryId} ${text}`}>
+                <button type="button" class="link" onClick={() => state.go(entryId)}>
+                  {text}
+                </button>
+              </li>
+            ))}
+          </ul>
+          {events.length > maxEvents && <p class="small">and {events.length - maxEvents} more</p>}
+        </details>
+      )}
+    </>
   );
 }
 

@@ -63,6 +63,7 @@ export class ViewerState {
       panel: undefined,
       find: undefined,
       help: false,
+      factsOpen: false,
       outlineOpen: false,
       outlineDetail: "short",
       printing: false,
@@ -382,6 +383,8 @@ interface ViewState {
   readonly panel: ContextPanel | undefined;
   readonly find: FindState | undefined;
   readonly help: boolean;
+  /** The line of facts is unfolded. */
+  readonly factsOpen: boolean;
   /** On narrow windows the outline is a drawer. */
   readonly outlineOpen: boolean;
   readonly outlineDetail: "short" | "long";

@@ -28,7 +28,8 @@ import {
 import { applyUpdates, entryUpdates, noRow } from "../../session/internal.js";
 import type { PageEntry } from "../page-data.js";
 import { isTalk, type SessionModel, subagentLink, subagentType } from "./session-model.js";
-import { firstLine, promptText } from "./text.js";
+import { firstLine, promptText, typeName } from "./text.js";
+import { lookVerb } from "./tool-views.js";
 
 /** A call in a row, with its result. */
 export interface RowCall {
@@ -55,7 +56,7 @@ interface RowBranches {
 /** The type of a row, and its content. */
 type RowContent =
   | { readonly kind: "user"; readonly message: UserMessage }
-  | { readonly kind: "assistant"; readonly message: AssistantMessage; readonly calls: readonly RowCall[] }
+  | ({ readonly kind: "assistant"; readonly more?: readonly Reply[] } & Answer)
   | { readonly kind: "result"; readonly message: ToolResultMessage }
   | { readonly kind: "bash"; readonly message: BashExecutionMessage }
   | { readonly kind: "custom"; readonly message: Pick<CustomMessage, "customType" | "content" | "display"> }
@@ -63,7 +64,28 @@ type RowContent =
   | { readonly kind: "compaction"; readonly entry: SessionEntry & { readonly type: "compaction" } }
   | { readonly kind: "branchSummary"; readonly entry: SessionEntry & { readonly type: "branch_summary" } }
   | { readonly kind: "note"; readonly entry: SessionEntry }
+  | { readonly kind: "quiet"; readonly items: readonly QuietItem[] }
   | { readonly kind: "unknown"; readonly entry: UnknownEntry };
+
+interface Answer {
+  readonly message: AssistantMessage;
+  readonly calls: readonly RowCall[];
+}
+
+/** A reply without words whose calls only look: shown in the row of the reply before it. */
+export interface Reply extends Answer {
+  readonly id: string;
+  readonly time: number;
+}
+
+/** A message that its user does not see, or a record of an extension. */
+export interface QuietItem {
+  readonly id: string;
+  readonly customType: string;
+  /** Undefined for a record, which no model gets. */
+  readonly content?: CustomMessage["content"];
+  readonly data?: unknown;
+}
 
 /** A row of a conversation. */
 export type Row = RowContent & {
@@ -76,6 +98,8 @@ export type Row = RowContent & {
   readonly label?: string;
   /** A later entry of the path replaced parts of the message. */
   readonly updated?: true;
+  /** The same model continues: nobody said anything in between. */
+  readonly isContinued?: true;
 };
 
 /** What an adapter of a framework keeps beside messages. */
@@ -92,7 +116,7 @@ export function conversationRows(model: SessionModel, leafId: string | null): re
   const entries = path.map((entry) => applyUpdates(entry, updates) ?? entry);
   const paired = pairCalls(model, entries);
   let pending: RowBranches | undefined;
-  return entries.flatMap((entry, at) => {
+  const rows = entries.flatMap((entry, at): readonly Row[] => {
     const content = entryContent(entry, paired);
     pending = branchesAt(model, entry.id) ?? pending;
     if (content === undefined) return [];
@@ -113,6 +137,77 @@ export function conversationRows(model: SessionModel, leafId: string | null): re
       },
     ];
   });
+  return joinedRows(rows);
+}
+
+const maxJoined = 100;
+
+/** Joins replies that only look with the one before them, and quiet rows with each other. */
+function joinedRows(rows: readonly Row[]): readonly Row[] {
+  const joined: Row[] = [];
+  let speaker: string | undefined;
+  for (const row of rows) {
+    const last = joined.at(-1);
+    const size = last?.with.length ?? 0;
+    const isPlain = row.branches === undefined && row.label === undefined && row.updated === undefined;
+    const items = quietItems(row);
+    if (items !== undefined && isPlain) {
+      const before = last?.kind === "quiet" && size < maxJoined ? joined.pop() : undefined;
+      const known = before?.kind === "quiet" ? before.items : [];
+      joined.push({
+        ...{ kind: "quiet", id: before?.id ?? row.id, time: before?.time ?? row.time },
+        ...{ with: before === undefined ? [] : [...before.with, row.id], items: [...known, ...items] },
+      });
+      continue;
+    }
+    if (row.kind !== "assistant") {
+      joined.push(row);
+      if (row.kind !== "note") speaker = undefined;
+      continue;
+    }
+    const { provider, model, responseModel = model } = row.message;
+    const same = `${provider}/${responseModel}`;
+    const isContinued = speaker === same && isPlain;
+    speaker = same;
+    if (isContinued && last?.kind === "assistant" && size < maxJoined && onlyLooks(row) && endsInLook(last)) {
+      const { id, time, message, calls } = row;
+      const more = [...(last.more ?? []), { id, time, message, calls }];
+      joined[joined.length - 1] = { ...last, more, with: [...last.with, id, ...row.with] };
+    } else joined.push(isContinued ? { ...row, isContinued } : row);
+  }
+  return joined;
+}
+
+/** Entries that a reader looks for, though no message has them. */
+const notable: ReadonlySet<string> = new Set(["sessile.api_error", "sessile.unreadable", "sessile.lost"]);
+
+function quietItems(row: Row): readonly QuietItem[] | undefined {
+  const { id } = row;
+  if (row.kind === "custom" && !row.message.display) {
+    const { customType, content } = row.message;
+    return [{ id, customType, content }];
+  }
+  if (row.kind !== "note" || row.entry.type !== "custom") return undefined;
+  const { customType, data } = row.entry;
+  return notable.has(customType) ? undefined : [{ id, customType, data }];
+}
+
+function isLook({ call, state }: RowCall): boolean {
+  return state === "done" && lookVerb(call) !== undefined;
+}
+
+function onlyLooks({ message, calls }: Answer): boolean {
+  const isWord = (block: AssistantMessage["content"][number]) =>
+    block.type !== "toolCall" &&
+    block.type !== "thinking" &&
+    !(block.type === "text" && block.text.trim() === "");
+  const { errorMessage, content } = message;
+  return errorMessage === undefined && calls.length > 0 && calls.every(isLook) && !content.some(isWord);
+}
+
+function endsInLook({ calls, more }: Answer & { readonly more?: readonly Reply[] }): boolean {
+  const last = more?.at(-1)?.calls ?? calls;
+  return last.length > 0 && last.every(isLook);
 }
 
 interface PairedCalls {
@@ -223,6 +318,8 @@ export interface TimelinePoint {
 /** A compaction, before the point with that index. */
 interface TimelineCompaction {
   readonly entryId: string;
+  /** Index among the rows of the conversation. */
+  readonly row: number;
   readonly point: number;
   readonly tokensBefore: number;
 }
@@ -244,21 +341,22 @@ export function rowTimeline(rows: readonly Row[], prices?: readonly ModelPrice[]
   rows.forEach((row, at) => {
     if (row.kind === "compaction") {
       const { tokensBefore } = row.entry;
-      compactions.push({ entryId: row.id, point: points.length, tokensBefore });
+      compactions.push({ entryId: row.id, row: at, point: points.length, tokensBefore });
     }
     if (row.kind !== "assistant") return;
-    const { message, calls } = row;
-    const { usage, stopReason } = message;
-    points.push({
-      entryId: row.id,
-      row: at,
-      context: contextTokens(usage),
-      cached: usage?.cacheRead ?? 0,
-      output: usage?.output ?? 0,
-      cost: costOfReply(message, prices),
-      failed: stopReason === "error",
-      failedCalls: calls.filter(({ state }) => state === "failed").length,
-    });
+    for (const { id, message, calls } of [row, ...(row.more ?? [])]) {
+      const { usage, stopReason } = message;
+      points.push({
+        entryId: id,
+        row: at,
+        context: contextTokens(usage),
+        cached: usage?.cacheRead ?? 0,
+        output: usage?.output ?? 0,
+        cost: costOfReply(message, prices),
+        failed: stopReason === "error",
+        failedCalls: calls.filter(({ state }) => state === "failed").length,
+      });
+    }
   });
   const costs = points.map(({ cost }) => cost ?? 0);
   return {
@@ -287,16 +385,26 @@ export function costOfReply(message: AssistantMessage, prices?: readonly ModelPr
   return priced?.total ?? (recorded !== undefined && recorded > 0 ? recorded : undefined);
 }
 
-/** Groups points into at most so many columns, each with the largest context of its points. */
+/**
+ * Groups points by their places among the rows, into at most so many columns. `from` and `to` are parts of the
+ * whole; a column ends where the next one begins.
+ */
 export function timelineColumns(
   points: readonly TimelinePoint[],
+  rows: number,
   most: number,
-): readonly { readonly from: number; readonly points: readonly TimelinePoint[] }[] {
-  const each = Math.max(1, Math.ceil(points.length / most));
-  const count = Math.ceil(points.length / each);
-  return Array.from({ length: count }, (_, at) => ({
-    from: at * each,
-    points: points.slice(at * each, (at + 1) * each),
+): readonly { readonly from: number; readonly to: number; readonly points: readonly TimelinePoint[] }[] {
+  const count = Math.min(rows, most);
+  const groups = new Map<number, TimelinePoint[]>();
+  for (const point of points) {
+    const at = Math.floor((point.row / rows) * count);
+    const group = groups.get(at);
+    if (group === undefined) groups.set(at, [point]);
+    else group.push(point);
+  }
+  const starts = [...groups.keys(), count];
+  return Array.from(groups, ([at, group], index) => ({
+    ...{ from: at / count, to: (starts[index + 1] ?? count) / count, points: group },
   }));
 }
 
@@ -468,6 +576,8 @@ function entryKind(entry: PageEntry): OutlineLine["kind"] {
   return message.stopReason === "error" ? "error" : "assistant";
 }
 
+const roleNames = { bashExecution: "shell", system: "system" } as const;
+
 /** An entry in one line. */
 function describeEntry(entry: PageEntry): string {
   switch (entry.type) {
@@ -478,7 +588,10 @@ function describeEntry(entry: PageEntry): string {
         const text = `${message.toolName}: ${firstLine(messageText(message))}`;
         return message.isError ? `failed ${text}` : text;
       }
-      if (message.role !== "assistant") return `${message.role}: ${firstLine(messageText(message))}`;
+      if (message.role !== "assistant") {
+        const role = message.role === "custom" ? typeName(message.customType) : roleNames[message.role];
+        return `${role}: ${firstLine(messageText(message))}`;
+      }
       if (message.stopReason === "error") return firstLine(message.errorMessage ?? "error");
       const said = firstLine(messageText(message));
       const names = message.content.flatMap((block) => (block.type === "toolCall" ? [block.name] : []));
@@ -493,9 +606,9 @@ function describeEntry(entry: PageEntry): string {
     case "thinking_level_change":
       return `thinking ${firstLine(entry.thinkingLevel)}`;
     case "custom":
-      return subagentLink(entry) === undefined ? firstLine(entry.customType) : "Subagent";
+      return subagentLink(entry) === undefined ? firstLine(typeName(entry.customType)) : "Subagent";
     case "custom_message":
-      return firstLine(entry.customType);
+      return firstLine(typeName(entry.customType));
     case "label":
       return `label ${firstLine(entry.label ?? "cleared")}`;
     case "unknown":

@@ -27,13 +27,96 @@ export function firstLine(text: string): string {
   return visibleText(line.length > maxLineLength ? `${line.slice(0, maxLineLength)}…` : line);
 }
 
-/** The words of a user's message, else the names of its attachments. */
+/** The words of a user's message, else the names of its attachments. A command is as it was typed. */
 export function promptText(message: UserMessage): string {
   const { content } = message;
-  if (typeof content === "string") return content;
+  if (typeof content === "string") return typedText(content);
   const words = content.filter((block) => block.type === "text" && block.resource === undefined);
   const text = messageText({ ...message, content: words });
-  return text.trim() === "" ? messageText(message) : text;
+  return text.trim() === "" ? messageText(message) : typedText(text);
+}
+
+function typedText(text: string): string {
+  const parts = promptParts(text);
+  const typed = parts.flatMap((part) =>
+    part.kind === "command" ? `${part.name} ${part.args}` : part.kind === "text" ? part.text : [],
+  );
+  const words = typed.join("\n").trim();
+  return words !== "" ? words : parts.flatMap((part) => ("text" in part ? part.text : [])).join("\n");
+}
+
+/** A part of a user's text: words, a command of the agent's program, its output, or a note for the model. */
+export type PromptPart =
+  | { readonly kind: "text" | "output" | "note"; readonly text: string }
+  | { readonly kind: "command"; readonly name: string; readonly args: string };
+
+/** Elements in which Claude Code writes commands, their output, and notes for the model. */
+const promptElements: ReadonlyMap<string, "name" | "args" | "message" | "input" | "output" | "note"> =
+  new Map([
+    ["command-name", "name"],
+    ["command-args", "args"],
+    ["command-message", "message"],
+    ["bash-input", "input"],
+    ["local-command-stdout", "output"],
+    ["local-command-stderr", "output"],
+    ["bash-stdout", "output"],
+    ["bash-stderr", "output"],
+    ["local-command-caveat", "note"],
+    ["system-reminder", "note"],
+  ]);
+
+/** Splits a user's text at the elements of commands and notes. A text without any is one part. Linear. */
+export function promptParts(source: string): readonly PromptPart[] {
+  const parts: PromptPart[] = [];
+  let words = "";
+  let command: { name: string; args: string } | undefined;
+  const end = () => {
+    if (command !== undefined) parts.push({ kind: "command", ...command });
+    command = undefined;
+    if (words.trim() !== "") parts.push({ kind: "text", text: words.trim() });
+    words = "";
+  };
+  let at = 0;
+  for (const { index, 0: open, 1: tag = "" } of source.matchAll(/<([a-z]{1,20}(?:-[a-z]{1,20}){1,2})>/g)) {
+    const role = promptElements.get(tag);
+    if (role === undefined || index < at) continue;
+    const close = source.indexOf(`</${tag}>`, index);
+    // Without an end, all others of its kind are without one too.
+    if (close < 0) break;
+    words += source.slice(at, index);
+    const text = source.slice(index + open.length, close).trim();
+    at = close + tag.length + 3;
+    if (words.trim() !== "") end();
+    if (role === "name" || role === "args") {
+      if (command?.[role]) end();
+      command = { name: "", args: "", ...command, [role]: text };
+    } else if (role === "input") {
+      end();
+      parts.push({ kind: "command", name: "!", args: text });
+    } else if (role !== "message") {
+      end();
+      if (text !== "") parts.push({ kind: role, text });
+    }
+  }
+  words += source.slice(at);
+  end();
+  return parts.length === 0 ? [{ kind: "text", text: source }] : parts;
+}
+
+/** Types of entries with other words for readers than their names. */
+const typeNames: ReadonlyMap<string, string> = new Map([
+  ["meta_message", "note"],
+  ["api_error", "API error"],
+  ["user_event", "event"],
+  ["foreign", "source file"],
+  ["foreign_line", "other record"],
+]);
+
+/** The type of an extension's entry in words. Names of other programs stay as they are. */
+export function typeName(customType: string): string {
+  if (!customType.startsWith("sessile.")) return visibleText(customType);
+  const own = customType.slice("sessile.".length);
+  return typeNames.get(own) ?? visibleText(own.replace(/[._]/g, " "));
 }
 
 /** `14 kB` */
@@ -66,6 +149,18 @@ export function durationText(ms: number): string {
   if (minutes < 60) return `${minutes} min ${Math.round(seconds) % 60} s`;
   const hours = Math.floor(minutes / 60);
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.round(hours / 24)} days`;
+}
+
+/** `now`, `5 min ago`, `3 h ago`, `2 days ago`, `4 months ago`. A time to come is one of another clock: `now`. */
+export function agoText(time: number, now: number): string {
+  const minutes = (now - time) / 60_000;
+  if (!(minutes >= 1)) return "now";
+  if (minutes < 60) return `${Math.floor(minutes)} min ago`;
+  const hours = minutes / 60;
+  if (hours < 24) return `${Math.floor(hours)} h ago`;
+  const days = hours / 24;
+  if (days < 60) return Math.floor(days) === 1 ? "yesterday" : `${Math.floor(days)} days ago`;
+  return days < 730 ? `${Math.floor(days / 30.44)} months ago` : `${Math.floor(days / 365.25)} years ago`;
 }
 
 /** `2026-11-23 08:10`, in the reader's time zone. */

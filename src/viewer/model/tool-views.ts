@@ -5,20 +5,64 @@
 import { type ChangeObject, diffArrays, parsePatch } from "diff";
 import type { ToolCall, ToolResultMessage } from "../../content/index.js";
 import { isRecord } from "../../core/shape.js";
-import { firstLine } from "./text.js";
+import { firstLine, visibleText } from "./text.js";
 
 /** A tool call for readers. */
 interface ToolView {
+  /** What it does, in a word; the tool's name if that is unknown. */
+  readonly verb: string;
   /** The most telling argument, in one line. */
   readonly summary: string;
   readonly body:
     | { readonly kind: "changes"; readonly files: readonly FileChange[] }
     | { readonly kind: "command"; readonly command: string }
     | { readonly kind: "file"; readonly path: string; readonly text: string }
+    | { readonly kind: "todos"; readonly items: readonly Todo[] }
+    /** A text for a reader or another model: Markdown, as its result. */
+    | { readonly kind: "prose"; readonly text: string }
     | { readonly kind: "arguments"; readonly json: string }
     | { readonly kind: "none" };
   /** The language of the result, by the name of the file that was read. */
   readonly resultPath?: string;
+}
+
+/** An item of a plan. */
+export interface Todo {
+  readonly text: string;
+  readonly state: "done" | "active" | "open";
+}
+
+/** Tools that only look, by their names without case and separators. */
+const lookNames: ReadonlyMap<string, LookVerb> = new Map([
+  ...["read", "readfile", "readmanyfiles", "view", "viewfile", "viewimage", "notebookread", "cat"].map(
+    (name) => [name, "Read"] as const,
+  ),
+  ...["grep", "glob", "search", "searchfilecontent", "grepsearch", "codesearch", "websearch", "find"].map(
+    (name) => [name, "Search"] as const,
+  ),
+  ...["findfiles", "ripgrep", "toolsearch", "googlewebsearch"].map((name) => [name, "Search"] as const),
+  ...["ls", "list", "listdirectory", "listdir", "listfiles"].map((name) => [name, "List"] as const),
+  ...["webfetch", "fetch", "fetchurl"].map((name) => [name, "Fetch"] as const),
+]);
+/** Programs that only look, if nothing else is in the command. */
+const lookPrograms: ReadonlyMap<string, LookVerb> = new Map([
+  ...["cat", "head", "tail", "nl", "wc", "sed"].map((name) => [name, "Read"] as const),
+  ...["rg", "grep", "find", "fd"].map((name) => [name, "Search"] as const),
+  ...["ls", "tree"].map((name) => [name, "List"] as const),
+]);
+
+/** A call that only looks. */
+export type LookVerb = "Read" | "Search" | "List" | "Fetch";
+
+/** What a call looks for; undefined if it may change something. By name and shape alone: nothing is compared. */
+export function lookVerb(call: ToolCall): LookVerb | undefined {
+  const args: Readonly<Record<string, unknown>> = isRecord(call.arguments) ? call.arguments : {};
+  const command = readCommand(args);
+  if (command === undefined) return lookNames.get(call.name.toLowerCase().replace(/[^a-z]/g, ""));
+  const [, program = "", rest = ""] = /^([a-z]{2,4})((?: [^\n;&|<>`$]*)?)$/.exec(command.trim()) ?? [];
+  const isChange =
+    (program === "sed" && !/^ -n /.test(rest)) || (program === "find" && /-(?:exec|delete|ok)/.test(rest));
+  return isChange ? undefined : lookPrograms.get(program);
 }
 
 /** Changed lines of one file. */
@@ -32,34 +76,81 @@ export interface FileChange {
 
 /**
  * Describes a call by the shape of its arguments, since each agent has its own names: an old and a new text,
- * a patch, a command, a path with content. The diff in the details of a result is used if there is one.
+ * a patch, a command, a path with content, a plan, a prompt. The diff in the details of a result is used if
+ * there is one.
+ *
+ * @param cwd paths below it are shown without it
  */
-export function toolView(call: ToolCall, result?: ToolResultMessage): ToolView {
+export function toolView(call: ToolCall, result?: ToolResultMessage, cwd = ""): ToolView {
   const args: Readonly<Record<string, unknown>> = isRecord(call.arguments) ? call.arguments : {};
-  const path = textIn(args, "path", "file_path", "filePath", "notebook_path", "filename", "file") ?? "";
-  const patch = callPatch(call, args, result);
+  const given = textIn(args, "path", "file_path", "filePath", "notebook_path", "filename", "file") ?? "";
+  const path = pathBelow(given, cwd);
+  const named = { verb: lookVerb(call) ?? visibleText(call.name) };
+  const patch = callPatch(call, args, result)?.map((file) => ({ ...file, path: pathBelow(file.path, cwd) }));
   if (patch !== undefined) {
     const [first, ...others] = patch.map((file) => file.path);
     const summary =
       first === undefined ? path : others.length === 0 ? first : `${first} and ${others.length} more`;
-    return { summary: firstLine(summary), body: { kind: "changes", files: patch } };
+    return { verb: "Edit", summary: firstLine(summary), body: { kind: "changes", files: patch } };
   }
   const edits = readEdits(args);
-  if (edits !== undefined)
-    return { summary: firstLine(path), body: { kind: "changes", files: [fileChange(path, edits)] } };
+  if (edits !== undefined) {
+    const files = [fileChange(path, edits)];
+    return { verb: "Edit", summary: firstLine(path), body: { kind: "changes", files } };
+  }
   const command = readCommand(args);
-  if (command !== undefined) return { summary: firstLine(command), body: { kind: "command", command } };
+  if (command !== undefined) {
+    const verb = lookVerb(call) ?? "Run";
+    return { verb, summary: firstLine(command), body: { kind: "command", command } };
+  }
   const text = textIn(args, "content", "contents", "file_text", "new_source");
   if (path !== "" && text !== undefined)
-    return { summary: firstLine(path), body: { kind: "file", path, text } };
-  const summary = path === "" ? firstText(args) : path;
-  const isOnlyPath = path !== "" && Object.keys(args).length === 1;
+    return { verb: "Write", summary: firstLine(path), body: { kind: "file", path, text } };
+  const items = readTodos(args);
+  if (items !== undefined) {
+    const done = items.filter(({ state }) => state === "done").length;
+    return { verb: "Plan", summary: `${done} of ${items.length} done`, body: { kind: "todos", items } };
+  }
+  const prompt = textIn(args, "prompt", "plan", "task");
+  if (prompt !== undefined && (prompt.includes("\n") || /agent|task|plan/i.test(call.name))) {
+    const verb = /^(?:task|agent|spawn_?agent|subagent)$/i.test(call.name) ? "Agent" : named.verb;
+    const summary = firstLine(textIn(args, "description", "title") ?? prompt);
+    return { verb, summary, body: { kind: "prose", text: prompt } };
+  }
+  const pattern = textIn(args, "pattern", "query", "regex");
+  const object =
+    pattern === undefined ? path || firstText(args) : path === "" ? pattern : `${pattern} in ${path}`;
+  const isShown = Object.keys(args).length === 1 && object !== "";
   const json = jsonText(call.arguments);
   return {
-    summary: firstLine(summary),
-    body: isOnlyPath || json === "{}" ? { kind: "none" } : { kind: "arguments", json },
+    ...named,
+    summary: firstLine(object),
+    body: isShown || json === "{}" ? { kind: "none" } : { kind: "arguments", json },
     ...(path !== "" && { resultPath: path }),
   };
+}
+
+function pathBelow(path: string, cwd: string): string {
+  const isBelow = cwd !== "" && path.startsWith(cwd) && /^[/\\]./.test(path.slice(cwd.length));
+  return isBelow ? path.slice(cwd.length + 1) : path;
+}
+
+const todoStates: ReadonlyMap<unknown, Todo["state"]> = new Map([
+  ["completed", "done"],
+  ["done", "done"],
+  ["in_progress", "active"],
+]);
+
+/** The plan of Claude Code, opencode and Gemini CLI, and of Codex. */
+function readTodos(args: Readonly<Record<string, unknown>>): readonly Todo[] | undefined {
+  const list = Array.isArray(args.todos) ? args.todos : args.plan;
+  if (!Array.isArray(list) || list.length === 0) return undefined;
+  const items = list.flatMap((value: unknown): readonly Todo[] => {
+    const text = isRecord(value) ? textIn(value, "content", "step", "description", "title") : undefined;
+    if (!isRecord(value) || text === undefined) return [];
+    return [{ text: visibleText(text), state: todoStates.get(value.status) ?? "open" }];
+  });
+  return items.length === list.length ? items : undefined;
 }
 
 function fileChange(path: string, edits: readonly Edit[]): FileChange {

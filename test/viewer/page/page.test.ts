@@ -159,21 +159,28 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     const page = await open(rich);
     await page.getByRole("heading", { level: 1, name: "Please **fix** the parser." }).waitFor();
     const facts = page.getByRole("region", { name: "About the session" });
-    for (const text of ["sessile", "claude-opus-5-5", "/project", "3 tool calls, 1 failed"]) {
-      await facts.getByText(text).first().waitFor();
+    const line = facts.getByRole("button", { name: /^Facts of the session:/ });
+    for (const text of ["sessile", "claude-opus-5-5", "project", /^\$0\.\d+$/, / tokens$/]) {
+      await line.getByText(text, { exact: true }).waitFor();
     }
-    const timeline = page.getByRole("region", { name: "Timeline" });
-    await timeline.getByText(/1 compaction, 1 failed reply, 1 failed call$/).waitFor();
-    await timeline.getByText("Compactions and errors (3)").click();
-    await timeline.getByRole("button", { name: "1 failed call of reply 1" }).waitFor();
-    await expect
-      .poll(() => timeline.locator("path.error, path.failed-call, line.compaction").count())
-      .toBe(3);
-    await timeline.getByText("Compactions and errors (3)").click();
+    const marks = page.locator(".timeline").locator("line.error, line.failed-call, line.compaction");
+    await expect.poll(() => marks.count()).toBe(3);
+    await line.click();
+    for (const text of ["/project", "11, 3 tool calls, 1 failed"]) {
+      await facts.getByText(text, { exact: true }).waitFor();
+    }
+    await facts.getByText(/1 compaction, 1 failed reply, 1 failed call$/).waitFor();
+    await facts.getByText("Compactions and errors (3)").click();
+    await facts.getByRole("button", { name: "1 failed call of reply 1" }).waitFor();
+    await page.keyboard.press("Escape");
+    await facts.getByText("Compactions and errors (3)").waitFor({ state: "detached" });
     const reply = row(page, "a1");
     await expect(reply.locator(".hl-keyword").first().textContent()).resolves.toBe("const");
-    await reply.getByText("✗ failed, 2.0 s").waitFor();
+    await reply.getByText("failed", { exact: true }).waitFor();
+    await reply.getByText("2.0 s", { exact: true }).waitFor();
     await expect(reply.locator(".fg-ansi-red").textContent()).resolves.toBe("1 failed");
+    // A call that only looks is a line.
+    await reply.getByRole("button", { name: "Read src/parser.ts 201 lines" }).click();
     await reply.getByRole("button", { name: /^Show all \(201 lines/ }).waitFor();
     expect(await reply.textContent()).not.toContain("foldedneedle");
     const change = row(page, "a2").locator("table.diff");
@@ -440,6 +447,7 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     long.reply([long.call("bash", { command: "cat big" }, "c1")]);
     long.result("c1", "bash", `${"y".repeat(25_000_000)}needle${"y".repeat(25_000_000)}`);
     const page = await open(await write("line", long));
+    await page.getByRole("button", { name: /^Read cat big 1 line/ }).click();
     await page.getByRole("button", { name: "Show all (1 line, 50.0 MB)" }).click();
     await page.getByRole("button", { name: "Show more" }).waitFor();
     await page.context().close();
@@ -552,14 +560,14 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
       write(path, reply("a1", "u1", "m1", text("I ask somebody.")));
       await said.waitFor();
       write(path, reply("a2", "a1", "m1", { ...call("c1", "Task"), input: { prompt: "say hi" } }));
-      await page.getByText("… no result yet").waitFor();
+      await page.getByText("no result yet").waitFor();
       expect(await said.count()).toBe(1);
       const agents = join(home, sessionId, "subagents");
       mkdirSync(agents, { recursive: true });
       write(join(agents, "agent-b1.jsonl"), user("s1", null, "say hi", { isSidechain: true, agentId: "b1" }));
       await page.getByText("1 subagent", { exact: true }).waitFor();
       write(path, user("r1", "a2", [result("c1", "hi")], { toolUseResult: { agentId: "b1" } }));
-      await page.getByText("✓ done").waitFor();
+      await page.getByRole("button", { name: /^Agent say hi 1 line/ }).waitFor();
       await page.getByRole("button", { name: "Subagent: say hi (1 message)" }).first().waitFor();
     }
   });
@@ -608,8 +616,7 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
       })
       .toBe(true);
     release();
-    const facts = page.getByRole("region", { name: "About the session" });
-    await facts.getByText("120", { exact: true }).waitFor({ state: "attached" });
+    await page.getByText("The earlier part of the session is being loaded.").waitFor({ state: "detached" });
     await page.locator(".timeline svg").waitFor({ state: "attached" });
     await expect.poll(async () => Math.abs((await top()) - before)).toBeLessThan(3);
     // What is written is followed at the end.
@@ -625,7 +632,11 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     const address = await write("family", main, [child]);
     const page = await open(address);
     const facts = page.getByRole("region", { name: "About the session" });
-    await facts.getByText(/^1 subagent/).click();
+    await facts.getByRole("button", { name: /1 subagent$/ }).click();
+    await facts
+      .locator("summary")
+      .getByText(/^1 subagent/)
+      .click();
     await facts.getByRole("button", { name: "Subagent: Review it, please (3 messages)" }).waitFor();
     await row(page, "start").getByRole("button", { name: "Subagent: Review it, please" }).click();
     await untilFocused(page, "s1");
