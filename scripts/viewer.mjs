@@ -1,5 +1,5 @@
-// The viewer's application as one HTML file without a session, dist/viewer/app.html, and the module `sessile/viewer`,
-// dist/viewer.js, which needs no other file and no bundler. `npm run build` runs it.
+// The viewer's application as one HTML file without a session, dist/viewer/app.html, the list of all sessions,
+// dist/viewer/list.html, and the module `sessile/viewer`, dist/viewer.js, which needs no other file and no bundler. `npm run build` runs it.
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,10 +13,14 @@ const source = join(root, "src", "viewer", "app");
 
 /**
  * The application is compressed, because it holds the library with its targets: half the size. The first
- * script decompresses it and adds it as an inline script, which the policy allows by its hash.
+ * script decompresses it and adds it as an inline script, which the policy allows by its hash. Its bytes are digits
+ * to base 85, which are 6 % fewer than to base 64.
  */
-const start = `"use strict";(async()=>{const c=document.getElementById("app-code").textContent;
-const b=Uint8Array.from(atob(c),x=>x.charCodeAt(0));
+const start = `"use strict";(async()=>{const c=document.getElementById("app-code").textContent,
+n=c.length-1,v=new DataView(new ArrayBuffer(n/5*4));
+for(let i=1;i<n;i+=5){let s=0;for(let j=i;j<i+5;j++){const x=c.charCodeAt(j);s=s*85+(x>124?60:x)-40}
+v.setUint32((i-1)/5*4,s)}
+const b=new Uint8Array(v.buffer,0,n/5*4-c[0]);
 const t=await new Response(new Blob([b]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 const s=document.createElement("script");
 s.text=globalThis.trustedTypes?trustedTypes.createPolicy("sessile",{createScript:()=>t}).createScript(""):t;
@@ -24,20 +28,33 @@ document.body.append(s)})()`;
 
 /** Builds the application. @returns {Promise<string>} the text of the file */
 export async function buildViewer() {
-  const [code, style] = await Promise.all([bundle("app", join(source, "main.tsx"), "iife"), buildStyle()]);
-  return page(code, style);
+  const [code, style] = await Promise.all([
+    bundle("app", join(source, "main.tsx"), "iife"),
+    buildStyle("style.css"),
+  ]);
+  return page(code, style, "'none'");
+}
+
+/** Builds the list of all sessions, which asks its own server. @returns {Promise<string>} the text of the file */
+export async function buildList() {
+  const [code, style] = await Promise.all([
+    bundle("list", join(source, "list.tsx"), "iife"),
+    buildStyle("list.css"),
+  ]);
+  return page(code, style, "'self'").replace("<!--session-data-->\n", "");
 }
 
 /** Builds the module `sessile/viewer`, with its style. @returns {Promise<string>} the text of the file */
 export async function buildViewerModule() {
-  const viewerStyle = JSON.stringify(await buildStyle());
+  const viewerStyle = JSON.stringify(await buildStyle("rows.css"));
   const text = await bundle("index", join(root, "src", "viewer", "index.ts"), "esm", { viewerStyle });
   // publint sees an export only behind a semicolon or a space.
   return text.replace(/export\{[^{}]*\};?\s*$/, "\n$&");
 }
 
-function buildStyle() {
-  return bundle("style", join(source, "style.css"), "esm");
+/** @param {string} name */
+function buildStyle(name) {
+  return bundle("style", join(source, name), "esm");
 }
 
 /**
@@ -75,14 +92,14 @@ async function bundle(name, path, format, define = {}) {
   }
 }
 
-/** @param {string} code @param {string} style */
-function page(code, style) {
+/** @param {string} code @param {string} style @param {string} connect the origins of requests */
+function page(code, style, connect) {
   const policy = [
     "default-src 'none'",
     `script-src '${hash(start)}' '${hash(code)}'`,
     `style-src '${hash(style)}'`,
     "img-src data: blob:",
-    "connect-src 'none'",
+    `connect-src ${connect}`,
     "base-uri 'none'",
     "form-action 'none'",
     "require-trusted-types-for 'script'",
@@ -98,18 +115,38 @@ function page(code, style) {
 <meta name="robots" content="noindex">
 <meta http-equiv="x-dns-prefetch-control" content="off">
 <meta name="color-scheme" content="light dark">
-<title>Session</title>
+<title>Sessions</title>
 <style>${style}</style>
 </head>
 <body>
 <div id="app"><p class="opening">Opening the session…</p></div>
 <noscript>This page shows the session with a script of its own, which needs JavaScript.</noscript>
 <!--session-data-->
-<script type="application/octet-stream" id="app-code">${gzipSync(code, { level: 9 }).toString("base64")}</script>
+<script type="application/octet-stream" id="app-code">${base85(gzipSync(code, { level: 9 }))}</script>
 <script>${start}</script>
 </body>
 </html>
 `;
+}
+
+/**
+ * Four bytes as five digits, from `(` to `|`, with `}` for `<`, which could end the element. The first character is
+ * the number of bytes that fill the last four.
+ *
+ * @param {Buffer} bytes
+ */
+function base85(bytes) {
+  const fill = (4 - (bytes.length % 4)) % 4;
+  const whole = Buffer.concat([bytes, Buffer.alloc(fill)]);
+  let text = String(fill);
+  for (let at = 0; at < whole.length; at += 4) {
+    const value = whole.readUInt32BE(at);
+    for (const unit of [85 ** 4, 85 ** 3, 85 ** 2, 85, 1]) {
+      const digit = 40 + (Math.floor(value / unit) % 85);
+      text += digit === 60 ? "}" : String.fromCharCode(digit);
+    }
+  }
+  return text;
 }
 
 /** @param {string} text */
@@ -121,5 +158,6 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const dir = join(root, "dist", "viewer");
   await mkdir(dir, { recursive: true });
   await writeFile(join(dir, "app.html"), await buildViewer());
+  await writeFile(join(dir, "list.html"), await buildList());
   await writeFile(`${dir}.js`, await buildViewerModule());
 }

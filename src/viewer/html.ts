@@ -49,6 +49,8 @@ export interface ViewerOptions {
    * {@link viewerEvent}. Without it the page makes no request at all.
    */
   readonly live?: string;
+  /** The path of the list of all sessions, for a link. */
+  readonly list?: string;
 }
 
 /** A page in parts, because one string cannot hold the largest sessions. Joined, they are the file. */
@@ -75,7 +77,7 @@ const connectNothing = "connect-src 'none'";
  * @throws TypeError for a template without a place for data; errors of the blob store
  */
 export async function viewerHtml(source: ViewerSource, options: ViewerOptions): Promise<ViewerPage> {
-  const { template, agent, blobs, prices, live } = options;
+  const { template, agent, blobs, prices, live, list } = options;
   const maxImageBytes = integerOption("maxImageBytes", options.maxImageBytes, defaultImageBytes, 0);
   const [head, tail, ...more] = stringArgument("template", template).split(dataPlace);
   if (head === undefined || tail === undefined || more.length > 0) {
@@ -93,6 +95,7 @@ export async function viewerHtml(source: ViewerSource, options: ViewerOptions): 
     ...(prices !== undefined && { prices }),
     leftOut,
     ...(live !== undefined && { live }),
+    ...(list !== undefined && { list }),
   };
   const policed = live === undefined ? head : head.replace(connectNothing, "connect-src 'self'");
   const parts = [

@@ -8,3 +8,4 @@ export {
   viewerEvents,
   viewerHtml,
 } from "./html.js";
+export type { CostsOfSessions, FoundText, ListedSession, ListUpdate } from "./page-data.js";

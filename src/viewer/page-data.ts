@@ -15,6 +15,8 @@ export interface PageData {
   readonly leftOut: readonly LeftOutImage[];
   /** The address of an event stream that continues the session. */
   readonly live?: string;
+  /** The address of the list of all sessions. */
+  readonly list?: string;
 }
 
 /** One session of a page. */
@@ -84,6 +86,68 @@ export type PageEntry = SessionEntry | UnknownEntry;
 /** The key of an inline image: its session, its entry, and its number among the entry's inline images. */
 export function inlineImageKey(session: string, entryId: string, number: number): string {
   return `${session}/${entryId}/${number}`;
+}
+
+// The list of all sessions, which the page of `serve` asks for.
+
+/** A session in the list. */
+export interface ListedSession {
+  /** Its page is at `s/KEY/`. */
+  readonly key: string;
+  readonly agent: string;
+  readonly id: string;
+  readonly title?: string;
+  readonly cwd?: string;
+  /** ISO 8601. */
+  readonly created?: string;
+  readonly modified: string;
+  /** Bytes. */
+  readonly size: number;
+  /** The session that started it. */
+  readonly parent?: string;
+  /** The command that continues it in its agent. */
+  readonly resume?: string;
+}
+
+/** The sessions that came or changed after a version of the list. */
+export interface ListUpdate {
+  readonly version: number;
+  /** Older sessions are still looked for. */
+  readonly isWhole: boolean;
+  /** Milliseconds since 1970, by the clock of the files. */
+  readonly now: number;
+  readonly sessions: readonly ListedSession[];
+}
+
+/** An entry that has the words of a search, or what is wrong with these. */
+export type FoundText =
+  | { readonly problem: string }
+  | {
+      /** Of the listed session. */
+      readonly key: string;
+      /** The session of a subagent that has the entry. */
+      readonly session?: string;
+      readonly entryId: string;
+      readonly role: string;
+      /** ISO 8601. */
+      readonly at: string;
+      readonly snippet: string;
+    };
+
+/** Costs by day and model, of the sessions that were read so far. */
+export interface CostsOfSessions {
+  readonly done: number;
+  readonly total: number;
+  readonly groups: readonly {
+    /** `2026-11-29` */
+    readonly day: string;
+    readonly model: string;
+    readonly calls: number;
+    readonly tokens: number;
+    /** US dollars. */
+    readonly cost: number;
+    readonly unpriced: number;
+  }[];
 }
 
 /** Ids and classes of the elements that hold data. */

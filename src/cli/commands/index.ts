@@ -28,7 +28,7 @@ export const commands: readonly CommandRow[] = [
   row("merge", "Merge two diverged copies of a session file", () => import("./sync.js")),
   row("sync", "Bring two stores the sessions and entries that either lacks", () => import("./sync.js")),
   row("view", "Write a session as one HTML file to look at", () => import("./view.js")),
-  row("serve", "Show a session in the browser as it is being written", () => import("./serve.js")),
+  row("serve", "Show all sessions, or one as it is written, in the browser", () => import("./serve.js")),
   row("completion", "Print the completion script of a shell", () => import("./completion.js")),
 ];
 

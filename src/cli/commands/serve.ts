@@ -1,4 +1,4 @@
-/** `serve`: the viewer of a session that is being written, on this machine alone. */
+/** `serve`: the list of all sessions and the viewer of one that is being written, on this machine alone. */
 
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
@@ -15,7 +15,8 @@ import {
   viewerHtml,
 } from "../../viewer/internal.js";
 import { readViewerTemplate } from "../../viewer/node/internal.js";
-import { type CommandBody, numberOption, UsageError } from "../command.js";
+import { type CommandBody, type CommandContext, numberOption, type Parsed, UsageError } from "../command.js";
+import { House } from "../house.js";
 import type { FoundSession, NamedSession } from "../named-session.js";
 import { blobStoreByPath, locate, sourceOptions } from "../sources.js";
 import { newestSession, readNewest, readViewed, type Viewed } from "./view.js";
@@ -23,46 +24,30 @@ import { newestSession, readNewest, readViewed, type Viewed } from "./view.js";
 const pollMs = 500;
 const maxPort = 65_535;
 const tokenBytes = 16;
+/** Sessions that stay in memory after their page was shown. */
+const maxRooms = 8;
 
 const serve: CommandBody = {
   description: [
-    "Serves the viewer on 127.0.0.1, at a URL with a secret token, until Ctrl-C. Requests with another Host, or",
-    "from a page of another origin, are refused.",
+    "Serves the viewer on 127.0.0.1, at a URL with a secret token, until Ctrl-C. Without S it serves the sessions of",
+    "all agents: a list by day or project, a search over all, costs by day and model, and a page of each session.",
+    "Requests with another Host, or from a page of another origin, are refused.",
   ],
-  arguments: [{ name: "S", kind: "session", description: "The session." }],
+  arguments: [{ name: "S", kind: "session", optional: true, description: "The session. Default: all." }],
   options: [...sourceOptions, { name: "port", value: "N", description: "The port. Default: a free one." }],
-  examples: [{ line: "sessile serve latest --agent codex", does: "what Codex does at the moment" }],
+  examples: [
+    { line: "sessile serve", does: "the sessions of all agents" },
+    { line: "sessile serve latest --agent codex", does: "what Codex does at the moment" },
+  ],
   async run(parsed, context) {
     const { out, signal } = context;
     const port = numberOption(parsed, "port") ?? 0;
     if (port > maxPort) throw new UsageError(`--port: expected at most ${maxPort}, got ${port}`);
-    const named = await locate(parsed.positionals[0] ?? "", parsed, context);
     const token = randomBytes(tokenBytes).toString("hex");
-    // Another session may be the latest one later.
-    const name = "id" in named ? (named as FoundSession).id : (parsed.positionals[0] ?? "");
-    let first: NamedSession | undefined = named;
-    const live = new LiveSession({
-      async locate() {
-        const found = first ?? (await locate(name, parsed, context));
-        first = undefined;
-        return found;
-      },
-      read: (each) => readViewed(each, parsed, context),
-      now: context.now,
-    });
-    const screen = async (): Promise<Screen> => {
-      const newest = named.read === undefined ? await readNewest(named.path) : undefined;
-      if (newest !== undefined)
-        return { source: newest, blobs: blobStoreByPath(named.path, parsed, context) };
-      const { source, blobs } = await live.read();
-      return { source: (await newestSession(source)) ?? source, blobs };
-    };
-    // A session that cannot be read is an error of the command.
-    await screen();
-    const template = await readViewerTemplate();
-    const served = { live, screen, agent: named.agent, token, template, signal };
+    const [name] = parsed.positionals;
+    const pages = name === undefined ? await allPages(parsed, context) : await onePage(name, parsed, context);
     const server = createServer((request, response) => {
-      answer(request, response, served).catch(() => {
+      answer(request, response, token, pages).catch(() => {
         // Such as a session that is gone by now.
         if (response.headersSent) response.destroy();
         else refuse(response, 500);
@@ -80,47 +65,186 @@ const serve: CommandBody = {
   },
 };
 
+/** A request below the token. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The token between slashes, with which the addresses of pages begin. */
+  readonly base: string;
+  /** The rest of the path. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+/** Answers a request. Returns undefined for a path without a page. */
+type Pages = (exchange: Exchange) => Promise<void> | undefined;
+
+/** The page of one session, at the token itself. */
+async function onePage(name: string, parsed: Parsed, context: CommandContext): Promise<Pages> {
+  const named = await locate(name, parsed, context);
+  // Another session may be the latest one later.
+  const id = "id" in named ? (named as FoundSession).id : name;
+  const room = new Room(named, () => locate(id, parsed, context), parsed, context);
+  // A session that cannot be read is an error of the command.
+  await room.screen();
+  const template = await readViewerTemplate();
+  return ({ path, ...exchange }) => room.answer({ ...exchange, path }, { template });
+}
+
+/** The list of all sessions at the token, and the page of each below it. */
+async function allPages(parsed: Parsed, context: CommandContext): Promise<Pages> {
+  const house = new House(parsed, context);
+  // The search for them begins before the page asks.
+  house.list(0).catch(() => {});
+  const [list, template] = await Promise.all([readViewerTemplate("list"), readViewerTemplate()]);
+  const rooms = new Map<string, Room>();
+  return (exchange) => {
+    const { response, path, query, base } = exchange;
+    const [, key, rest] = /^s\/([0-9a-f]+)\/(.*)$/s.exec(path) ?? [];
+    const found = key === undefined ? undefined : house.session(key);
+    if (key !== undefined && rest !== undefined && found !== undefined) {
+      const find = async () => house.session(key) ?? found;
+      const room = rooms.get(key) ?? new Room(found, find, parsed, context);
+      // The order of the map is that of their use.
+      rooms.delete(key);
+      rooms.set(key, room);
+      for (const [other] of rooms) if (rooms.size > maxRooms) rooms.delete(other);
+      return room.answer({ ...exchange, base: `${base}s/${key}/`, path: rest }, { template, list: base });
+    }
+    switch (path) {
+      case "":
+        return sendText(response, "text/html; charset=utf-8", [list]);
+      case "sessions":
+        return house.list(versionOf(query.get("after"))).then((update) => sendJson(response, update));
+      case "costs":
+        return sendJson(response, house.costs());
+      case "search":
+        return sendHits(response, house, query.get("words") ?? "");
+      default:
+        return undefined;
+    }
+  };
+}
+
+function sendJson(response: ServerResponse, value: unknown): Promise<void> {
+  return sendText(response, "application/json", [JSON.stringify(value)]);
+}
+
+async function sendText(response: ServerResponse, type: string, parts: readonly string[]): Promise<void> {
+  response.setHeader("Content-Type", type);
+  for (const part of parts) if (!response.write(part)) await drained(response);
+  response.end();
+}
+
+/** Hits as lines of JSON, as they are found. A page that is no longer interested closes the connection. */
+async function sendHits(response: ServerResponse, house: House, words: string): Promise<void> {
+  const left = new AbortController();
+  response.once("close", () => left.abort());
+  response.writeHead(200, { "Content-Type": "application/x-ndjson" });
+  response.flushHeaders();
+  try {
+    for await (const hit of house.search(words, left.signal)) response.write(`${JSON.stringify(hit)}\n`);
+  } catch (error) {
+    if (!left.signal.aborted) throw error;
+  }
+  response.end();
+}
+
+/** A version that a page has: 0 for none. */
+function versionOf(text: unknown): number {
+  const version = Number(text ?? 0);
+  return Number.isSafeInteger(version) ? version : 0;
+}
+
 /** The content of a page: a whole session, or the newest part of a long one. */
 type Screen = Pick<Viewed, "source" | "blobs">;
 
-interface Served {
-  readonly live: LiveSession;
-  screen(): Promise<Screen>;
-  readonly agent: string;
-  readonly token: string;
-  readonly template: string;
-  readonly signal: AbortSignal;
+/** The page of one session and its stream of changes. */
+class Room {
+  readonly #named: NamedSession;
+  readonly #live: LiveSession;
+  readonly #parsed: Parsed;
+  readonly #context: CommandContext;
+
+  constructor(
+    named: NamedSession,
+    find: () => Promise<NamedSession>,
+    parsed: Parsed,
+    context: CommandContext,
+  ) {
+    this.#named = named;
+    this.#parsed = parsed;
+    this.#context = context;
+    let first: NamedSession | undefined = named;
+    this.#live = new LiveSession({
+      async locate() {
+        const found = first ?? (await find());
+        first = undefined;
+        return found;
+      },
+      read: (each) => readViewed(each, parsed, context),
+      now: context.now,
+      // A page that outlived an earlier reading of the session gets all of it again.
+      after: context.now(),
+    });
+  }
+
+  async screen(): Promise<Screen> {
+    const { read, path } = this.#named;
+    const newest = read === undefined ? await readNewest(path) : undefined;
+    if (newest !== undefined)
+      return { source: newest, blobs: blobStoreByPath(path, this.#parsed, this.#context) };
+    const { source, blobs } = await this.#live.read();
+    return { source: (await newestSession(source)) ?? source, blobs };
+  }
+
+  answer(
+    { request, response, base, path, query }: Exchange,
+    page: { readonly template: string; readonly list?: string },
+  ): Promise<void> | undefined {
+    if (path === "events") {
+      // A browser that connects again names the last event that it has.
+      const after = versionOf(request.headers["last-event-id"] ?? query.get("after"));
+      return sendEvents(response, after, this.#live, this.#context.signal);
+    }
+    return path === "" ? this.#sendPage(response, base, page) : undefined;
+  }
+
+  async #sendPage(
+    response: ServerResponse,
+    base: string,
+    page: { readonly template: string; readonly list?: string },
+  ): Promise<void> {
+    const { source, blobs } = await this.screen();
+    // The stream of a part brings the whole session.
+    const after = source.isPart === true ? 0 : this.#live.version;
+    const { parts } = await viewerHtml(source, {
+      ...page,
+      agent: this.#named.agent,
+      live: `${base}events?after=${after}`,
+      ...(blobs && { blobs }),
+    });
+    await sendText(response, "text/html; charset=utf-8", parts);
+  }
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, served: Served): Promise<void> {
-  const { live, agent, token, template, signal } = served;
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  token: string,
+  pages: Pages,
+): Promise<void> {
   response.setHeader("Cache-Control", "no-store");
   response.setHeader("Referrer-Policy", "no-referrer");
   response.setHeader("X-Content-Type-Options", "nosniff");
   response.setHeader("Cross-Origin-Resource-Policy", "same-origin");
   if (!isFromHere(request)) return refuse(response, 403);
-  const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1");
-  const [, given = "", name = "", ...more] = pathname.split("/");
-  if (!isEqual(given, token) || more.length > 0 || !["", "events"].includes(name))
-    return refuse(response, 404);
+  const { pathname, searchParams: query } = new URL(request.url ?? "/", "http://127.0.0.1");
+  const [, given = "", ...rest] = pathname.split("/");
+  if (!isEqual(given, token) || rest.length === 0) return refuse(response, 404);
   if (request.method !== "GET") return refuse(response, 405);
-  if (name === "events") {
-    // A browser that connects again names the last event that it has.
-    const after = Number(request.headers["last-event-id"] ?? searchParams.get("after"));
-    return sendEvents(response, Number.isSafeInteger(after) ? after : 0, live, signal);
-  }
-  const { source, blobs } = await served.screen();
-  // The stream of a part brings the whole session.
-  const after = source.isPart === true ? 0 : live.version;
-  const page = await viewerHtml(source, {
-    template,
-    agent,
-    live: `/${token}/events?after=${after}`,
-    ...(blobs && { blobs }),
-  });
-  response.setHeader("Content-Type", "text/html; charset=utf-8");
-  for (const part of page.parts) if (!response.write(part)) await once(response, "drain");
-  response.end();
+  const exchange = { request, response, base: `/${token}/`, path: rest.join("/"), query };
+  return pages(exchange) ?? refuse(response, 404);
 }
 
 /**
@@ -190,6 +314,8 @@ export interface LiveSource {
   read(named: NamedSession): Promise<Viewed>;
   /** Milliseconds since 1970. */
   now(): number;
+  /** Versions are larger than it. Default: 0. */
+  readonly after?: number;
 }
 
 /** A change of one session. */
@@ -212,11 +338,12 @@ export class LiveSession {
   #sessions: readonly KeyedSource[] = [];
   /** By key. Rising in both members: a change covers all earlier ones that kept as much or more. */
   readonly #changes = new Map<string, Change[]>();
-  #version = 0;
+  #version: number;
   #reading: Promise<void> = Promise.resolve();
 
   constructor(source: LiveSource) {
     this.#source = source;
+    this.#version = source.after ?? 0;
   }
 
   /** Grows with each change. */

@@ -29,6 +29,11 @@ export function App({ state }: { readonly state: ViewerState }) {
     <StateContext.Provider value={state}>
       <div class={classes.join(" ")}>
         <header class="bar">
+          {state.data.list !== undefined && (
+            <a class="list-link" href={state.data.list}>
+              ‹ Sessions
+            </a>
+          )}
           <button
             type="button"
             class="outline-button"

@@ -369,7 +369,8 @@ function timelineTexts({ points, compactions, maxContext, cost }: Timeline): rea
   ];
 }
 
-const Chart = memo(
+// The pure call leaves it out of the rows in other pages.
+const Chart = /* @__PURE__ */ memo(
   ({ state, timeline }: TimelineProps) => {
     const { length } = state.rows;
     const { maxContext, maxCost, compactions, points } = timeline;

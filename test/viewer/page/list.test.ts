@@ -1,0 +1,204 @@
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { buildList, buildViewer } from "../../../scripts/viewer.mjs";
+import { commands } from "../../../src/cli/commands/index.js";
+import { runProgram } from "../../../src/cli/program.js";
+import type { ListedSession } from "../../../src/viewer/internal.js";
+import { reply, text, user } from "../../agents/claude-code/transcript.js";
+import { axeFindings, startChromium, withoutChromium } from "../../support/chromium.js";
+
+// The built package has them, which these tests do without.
+vi.mock("../../../src/viewer/node/internal.js", () => ({
+  readViewerTemplate: async (name?: string) => (name === "list" ? list : template),
+}));
+
+const hostile =
+  "</script><script>window.hacked=1</script><img src=https://evil.example/x onerror=window.hacked=1>\u202E";
+const ids = [1, 2, 3].map((digit) => `${digit}a1b2c3d-4e5f-4061-8071-2a3b4c5d6e7f`);
+
+let browser: Browser;
+let template: string;
+let list: string;
+let home: string;
+let url: string;
+const trouble: string[] = [];
+const stop = new AbortController();
+let stopped: Promise<unknown> = Promise.resolve();
+
+beforeAll(async () => {
+  if (withoutChromium !== undefined) return;
+  home = mkdtempSync(join(tmpdir(), "sessile-list-"));
+  [browser, template, list] = await Promise.all([startChromium(), buildViewer(), buildList()]);
+  write(0, "fix the parser", "I mend the parser of dates.");
+  write(1, "look at the search", "It is fast.");
+  write(2, hostile, hostile, `/work/${hostile.replaceAll("/", "")}`);
+  url = await new Promise<string>((resolve, reject) => {
+    const stream = (take: (written: string) => void) => ({
+      write(written: string, done?: () => void) {
+        take(written);
+        done?.();
+        return true;
+      },
+    });
+    const [stdout, stderr] = [stream((written) => resolve(written.trim())), stream(() => {})];
+    const world = { stdout, stderr, env: {}, cwd: home, signal: stop.signal, now: () => Date.now() };
+    const words = ["serve", "--agent", "claude-code", "--dir", home];
+    stopped = runProgram({ version: "0.0.0", commands }, words, world);
+    stopped.then(() => reject(new Error("it ended")), reject);
+  });
+});
+afterAll(async () => {
+  await browser?.close();
+  stop.abort();
+  await stopped.catch(() => {});
+  if (home !== undefined) rmSync(home, { recursive: true, force: true });
+});
+
+function write(at: number, words: string, answer: string, cwd = "/work/app"): void {
+  const dir = join(home, "projects", "-work");
+  mkdirSync(dir, { recursive: true });
+  const lines = [user("u1", null, words), reply("a1", "u1", `m${at}`, text(answer))];
+  const own = { sessionId: ids[at], cwd, timestamp: `2026-11-2${at}T08:00:00.000Z` };
+  appendFileSync(
+    join(dir, `${ids[at]}.jsonl`),
+    lines.map((line) => `${JSON.stringify({ ...line, ...own })}\n`).join(""),
+  );
+}
+
+async function open(hash = "", size = { width: 1280, height: 800 }, prepare?: (page: Page) => Promise<void>) {
+  const context = await browser.newContext({ viewport: size, reducedMotion: "reduce" });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  page.on("pageerror", (error) => trouble.push(`error: ${error.stack}`));
+  page.on("console", (message) => trouble.push(`console: ${message.text()}`));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(url)) trouble.push(`request: ${request.url()}`);
+  });
+  await prepare?.(page);
+  await page.goto(`${url}${hash}`);
+  await page.locator(".entry").first().waitFor();
+  return page;
+}
+
+describe.skipIf(withoutChromium !== undefined)("the list of all sessions in Chromium", () => {
+  it("leads to each session and back, and copies the command that continues it", async () => {
+    const page = await open();
+    expect(await page.locator(".entry").count()).toBe(3);
+    const entry = page.locator(".entry").filter({ hasText: "fix the parser" });
+    await entry.getByText("● live").waitFor();
+    await entry.getByRole("button", { name: "resume" }).click();
+    await entry.getByRole("button", { name: "copied" }).waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
+      `cd /work/app && claude --resume ${ids[0]}`,
+    );
+    await entry.getByRole("link").click();
+    await page.locator("article").getByText("I mend the parser of dates.").waitFor();
+    await page.getByText("● live").waitFor();
+    await page.getByRole("link", { name: "Sessions" }).click();
+    await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor();
+    await page.context().close();
+  });
+
+  it("searches titles and messages, and has the query in its address", async () => {
+    const page = await open();
+    await page.keyboard.press("/");
+    await page.keyboard.type("dates mend");
+    const hit = page.locator(".hit");
+    await hit.getByText("assistant: I mend the parser of dates.").waitFor();
+    expect(await page.locator(".entry").count()).toBe(1);
+    await page.getByText("1 hits").waitFor();
+    await page.reload();
+    await hit.getByText("assistant: I mend the parser of dates.").waitFor();
+    await hit.getByRole("link").click();
+    // The page of the session is at the entry.
+    await page.waitForFunction(() => document.activeElement?.textContent?.includes("I mend the parser"));
+    await page.context().close();
+    const filtered = await open("#words=SEARCH&by=project");
+    await expect(filtered.locator(".entry").first().textContent()).resolves.toContain("look at the search");
+    await expect(filtered.locator("h2 bdi").first().textContent()).resolves.toBe("/work/app");
+    await filtered.context().close();
+  });
+
+  it("sums costs by day and model", async () => {
+    const page = await open("#costs=");
+    const costs = page.getByRole("region", { name: "Costs" });
+    await costs.getByRole("cell", { name: "2026-11-20" }).waitFor();
+    await costs.getByRole("cell", { name: "claude-opus-5-5" }).waitFor();
+    await expect.poll(() => costs.getByRole("status").textContent()).toMatch(/^\$0\.\d+$/);
+    expect(await axeFindings(page)).toEqual([]);
+    await page.context().close();
+  });
+
+  it("fits a phone, without serious findings of axe", async () => {
+    for (const width of [360, 768, 1280]) {
+      const page = await open("", { width, height: 740 });
+      const wide = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
+      expect(wide).toBeLessThanOrEqual(0);
+      expect((await page.locator(".entry").first().boundingBox())?.y).toBeLessThan(200);
+      expect(await axeFindings(page)).toEqual([]);
+      await page.context().close();
+    }
+  });
+
+  it("has only the visible ones of 10,000 sessions in the document", async () => {
+    const sessions = Array.from(
+      { length: 10_000 },
+      (_, at): ListedSession => ({
+        ...{
+          key: at.toString(16),
+          agent: "codex",
+          id: `id-${at}`,
+          title: `Session ${at}`,
+          cwd: `/work/${at % 9}`,
+        },
+        ...{ modified: new Date(Date.UTC(2026, 10, 29) - at * 600_000).toISOString(), size: at },
+      }),
+    );
+    const page = await open("", undefined, async (opened) => {
+      const json = { version: 1, isWhole: true, now: Date.UTC(2026, 10, 29), sessions };
+      await opened.route("**/sessions?after=0", (route) => route.fulfill({ json }));
+    });
+    await page.getByText("10,000 sessions").waitFor();
+    expect(await page.locator(".entry").count()).toBeLessThan(60);
+    await page.locator("main").evaluate((main) => main.scrollTo(0, main.scrollHeight));
+    await page.getByText("Session 9999").waitFor();
+    expect(await page.locator(".entry").count()).toBeLessThan(60);
+    await page.context().close();
+  });
+
+  it("shows hostile names inert", async () => {
+    const page = await open();
+    await page.locator(".entry a").getByText("onerror=window.hacked=1>[U+202E]").waitFor();
+    expect(await page.evaluate(() => (globalThis as { hacked?: unknown }).hacked)).toBeUndefined();
+    expect(await page.locator("iframe, img, [onerror]").count()).toBe(0);
+    await page.locator(".entry").filter({ hasText: "hacked" }).getByRole("link").click();
+    await page.locator("article").getByText("onerror=window.hacked=1>[U+202E]").first().waitFor();
+    expect(await page.evaluate(() => (globalThis as { hacked?: unknown }).hacked)).toBeUndefined();
+    await page.context().close();
+  });
+
+  it("answers its own page alone", async () => {
+    const key = ((await (await fetch(`${url}sessions?after=0`)).json()) as { sessions: ListedSession[] })
+      .sessions[0]?.key;
+    const base = new URL(url).pathname;
+    for (const path of ["", "sessions", "costs", "search?words=a", `s/${key}/`, `s/${key}/events`]) {
+      const evil = await fetch(new URL(path, url), { headers: { origin: "https://evil.example" } });
+      expect([path, evil.status]).toEqual([path, 403]);
+      const guessed = await fetch(new URL(path, url.replace(base, `/${"0".repeat(32)}/`)));
+      expect([path, guessed.status]).toEqual([path, 404]);
+    }
+    for (const path of ["s/", "s/0123456789abcdef/", `s/${key}/other`, `s/${key}`, "other", "sessions/"])
+      expect([path, (await fetch(new URL(path, url))).status]).toEqual([path, 404]);
+    expect((await fetch(new URL("sessions", url), { method: "POST" })).status).toBe(405);
+  });
+
+  it("had no error, and no request but to its own server", () => {
+    expect(trouble).toEqual([]);
+  });
+});
