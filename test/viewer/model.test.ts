@@ -671,9 +671,8 @@ describe("text for people", () => {
   });
 
   it("has no internal names", () => {
-    expect(["sessile.meta_message", "sessile.initial_context", "other.kind"].map(typeName)).toEqual([
-      ...["note", "initial context", "other.kind"],
-    ]);
+    const types = ["sessile.meta_message", "sessile.initial_context", "opencode.synthetic", "other.kind"];
+    expect(types.map(typeName)).toEqual([...["note", "initial context", "synthetic", "other.kind"]]);
   });
 
   it("has times relative to now", () => {

@@ -179,7 +179,9 @@ function joinedRows(rows: readonly Row[]): readonly Row[] {
 }
 
 /** Entries that a reader looks for, though no message has them. */
-const notable: ReadonlySet<string> = new Set(["sessile.api_error", "sessile.unreadable", "sessile.lost"]);
+const notable: ReadonlySet<string> = new Set([
+  ...["sessile.api_error", "sessile.unreadable", "sessile.lost", "opencode.error"],
+]);
 
 function quietItems(row: Row): readonly QuietItem[] | undefined {
   const { id } = row;

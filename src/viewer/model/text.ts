@@ -112,10 +112,13 @@ const typeNames: ReadonlyMap<string, string> = new Map([
   ["foreign_line", "other record"],
 ]);
 
+/** Names that this library gives to records of agents, and its own. */
+const ownTypes = /^(?:sessile|claude-code|codex|gemini|opencode|qwen-code|kimi-code)\./;
+
 /** The type of an extension's entry in words. Names of other programs stay as they are. */
 export function typeName(customType: string): string {
-  if (!customType.startsWith("sessile.")) return visibleText(customType);
-  const own = customType.slice("sessile.".length);
+  if (!ownTypes.test(customType)) return visibleText(customType);
+  const own = customType.replace(ownTypes, "");
   return typeNames.get(own) ?? visibleText(own.replace(/[._]/g, " "));
 }
 
