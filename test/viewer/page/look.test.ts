@@ -23,7 +23,7 @@ const widths = [
 const now = new Date("2026-01-05T12:00:00Z");
 /** The only font sizes, in CSS pixels. */
 const fontSizes = ["12px", "13px", "15px", "18px"];
-const golden = fileURLToPath(new URL("../../golden/viewer-look.json", import.meta.url));
+const golden = fileURLToPath(new URL("../../golden/viewer-look.txt", import.meta.url));
 
 let browser: Browser;
 let template: string;
@@ -218,7 +218,7 @@ describe.skipIf(withoutChromium !== undefined)("the look of the viewer", () => {
     }
   });
 
-  it("has the boxes and colours of test/golden/viewer-look.json", async () => {
+  it("has the boxes and colours of test/golden/viewer-look.txt", async () => {
     const found: Record<string, readonly Box[]> = {};
     for (const [width, height] of widths) {
       for (const scheme of ["light", "dark"] as const) {
@@ -230,14 +230,8 @@ describe.skipIf(withoutChromium !== undefined)("the look of the viewer", () => {
         await page.context().close();
       }
     }
-    if (process.env.SESSILE_GOLDEN === "renew") {
-      const lines = Object.entries(found).map(
-        ([name, boxes]) =>
-          `${JSON.stringify(name)}: [\n${boxes.map((box) => JSON.stringify(box)).join(",\n")}\n]`,
-      );
-      writeFileSync(golden, `{${lines.join(",\n")}}\n`);
-    }
-    const expected: typeof found = JSON.parse(readFileSync(golden, "utf8"));
+    if (process.env.SESSILE_GOLDEN === "renew") writeFileSync(golden, printLooks(found));
+    const expected = parseLooks(readFileSync(golden, "utf8"));
     expect(Object.keys(found)).toEqual(Object.keys(expected));
     for (const [name, boxes] of Object.entries(found))
       expect(differences(boxes, expected[name] ?? [])).toEqual([]);
@@ -254,6 +248,30 @@ type Box = readonly [
   colour: string,
   background: string,
 ];
+
+type Looks = Readonly<Record<string, readonly Box[]>>;
+
+/** The name of a look, and its boxes as indented lines. */
+function printLooks(looks: Looks): string {
+  const lines = Object.entries(looks).flatMap(([name, boxes]) => [
+    name,
+    ...boxes.map((box) => `  ${JSON.stringify(box)}`),
+  ]);
+  return `${lines.join("\n")}\n`;
+}
+
+function parseLooks(text: string): Looks {
+  const looks: Record<string, Box[]> = {};
+  let name = "";
+  for (const line of text.trimEnd().split("\n")) {
+    if (line.startsWith(" ")) looks[name]?.push(JSON.parse(line));
+    else {
+      name = line;
+      looks[name] = [];
+    }
+  }
+  return looks;
+}
 
 function readBoxes(): readonly Box[] {
   const selectors = [
