@@ -447,7 +447,7 @@ export const afterFirstTurn: HeldReply = { turn: 0, id: "" };
 /** The members of a value that have its turns, by their names in the protocols. */
 const turnMembers = ["messages", "input", "contents"];
 /** Members that only the next reply needs, and those that the model does not read. */
-const passingMembers: ReadonlySet<string> = new Set(["container", "thread"]);
+const passingMembers: ReadonlySet<string> = new Set(["container", "thread", "store"]);
 
 function valueTurns(value: unknown): { readonly turns: readonly unknown[]; readonly head: unknown } {
   if (Array.isArray(value)) return { turns: value, head: null };

@@ -75,10 +75,11 @@ import { requestUsage } from "./usage.js";
  */
 export async function project<V>(
   context: Pick<Context, "items" | "views" | "observations">,
-  target: Target<V>,
+  asked: Target<V>,
   options: ProjectOptions = {},
 ): Promise<Projection<V>> {
-  checkArguments(context, target);
+  checkArguments(context, asked);
+  const target = options.zeroRetention === true ? withoutRetention(asked) : asked;
   const onLoss = oneOfOption("onLoss", options.onLoss, ["report", "throw"]);
   options.signal?.throwIfAborted();
   const { items, refused } = await permittedItems(context.items, target, options);
@@ -89,6 +90,17 @@ export async function project<V>(
   const before = key === undefined ? undefined : earlierRequest(items, key, options);
   const continued = before && (await projectAfter(given, before));
   return continued ?? ((await projectAfter(given, undefined)) as Projection<V>);
+}
+
+/** The target, of whose requests the provider keeps nothing. */
+function withoutRetention<V>(target: Target<V>): Target<V> {
+  const { renderKey } = target;
+  return {
+    ...target,
+    heldMs: 0,
+    ...(renderKey === undefined ? {} : { renderKey: `zero retention ${renderKey}` }),
+    render: (request, tools, since) => target.render(request, { ...tools, zeroRetention: true }, since),
+  };
 }
 
 /** What a projection is made of. */

@@ -40,6 +40,12 @@ export interface ProjectOptions {
    * @default those that system messages of the context add
    */
   readonly tools?: unknown;
+  /**
+   * Whether the provider may hold nothing of the request beyond its answer: the value has `store: false` if the API
+   * stores requests, and no `continue` of a target counts. Uploads that `references` names are the caller's.
+   * @default false
+   */
+  readonly zeroRetention?: boolean;
   /** `throw` for PROJECTION_LOSSY if there are losses. @default "report" */
   readonly onLoss?: "report" | "throw";
   /** Milliseconds since 1970, for the expiry of references. @default Date.now */

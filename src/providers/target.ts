@@ -186,6 +186,8 @@ export interface RenderTools {
   trace<T extends object>(block: T, part: Part): T;
   /** Whether a cache marker belongs after this part. For targets with `maxCacheMarkers`. */
   endsCache(part: Part): boolean;
+  /** Whether the API is to store nothing of the request: the value has a member for it, if the API has one. */
+  readonly zeroRetention?: boolean;
   /** Reports a loss that only this target can detect, such as reasoning with an unsupported signature. */
   reportLoss(part: Part, loss: Pick<Loss, "code" | "by" | "reason" | "instead">): void;
 }

@@ -107,7 +107,10 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
     maxCacheMarkers: 4,
     ...(options.continue === true ? { heldMs: threadMs } : {}),
     ...(options.profile === undefined ? { renderKey: JSON.stringify(options) } : {}),
-    render: (request, tools, since) => renderAnthropic(request, renderOptions, tools, since),
+    render: (request, tools, since) => {
+      const isThread = renderOptions.isThread && tools.zeroRetention !== true;
+      return renderAnthropic(request, { ...renderOptions, isThread }, tools, since);
+    },
   };
 }
 

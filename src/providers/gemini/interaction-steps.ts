@@ -92,6 +92,8 @@ export interface GeminiInteractionRequest {
   system_instruction?: string;
   /** With `continue` of the target: the interaction before, which the API stores. */
   previous_interaction_id?: string;
+  /** With `zeroRetention` of the projection. */
+  store?: false;
 }
 
 /** Text, or a medium as base64 or by its address. */

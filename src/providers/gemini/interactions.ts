@@ -105,7 +105,10 @@ export function geminiInteractions(options: GeminiInteractionsOptions): Target<G
         const kept = turn.parts.filter((part) => !stray.has(part));
         return messagesIn(kept).flatMap((parts) => new MessageWriter(tools, signs).steps(parts));
       });
-      const held = since === undefined ? {} : { previous_interaction_id: since.id };
+      const held = {
+        ...(since === undefined ? {} : { previous_interaction_id: since.id }),
+        ...(tools.zeroRetention === true ? { store: false as const } : {}),
+      };
       if (system.length === 0) return { input, ...held };
       // Each interaction has its own instructions.
       return { input, system_instruction: system.map(({ text }) => text).join("\n\n"), ...held };

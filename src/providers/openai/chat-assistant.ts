@@ -287,4 +287,6 @@ export type OpenaiChatMessage =
 /** The part of a request to Chat Completions that a projection writes. */
 export interface OpenaiChatValue {
   messages: OpenaiChatMessage[];
+  /** With `zeroRetention` of the projection, to OpenAI itself. */
+  store?: false;
 }

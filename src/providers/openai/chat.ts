@@ -71,7 +71,10 @@ export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> 
       bindsReasoning: modelFacts(options.model).bindsReasoning === true,
       opaqueMedia: (data) => opaqueMedia(data, dialect),
     },
-    render: (request, tools) => new ChatWriter(options, dialect, tools).value(request),
+    render: (request, tools) => {
+      const value = new ChatWriter(options, dialect, tools).value(request);
+      return tools.zeroRetention === true && provider === "openai" ? { ...value, store: false } : value;
+    },
   };
 }
 

@@ -120,6 +120,8 @@ export interface OpenaiResponsesValue {
   input: OpenaiResponsesItem[];
   /** With `continue` of the target: the response before, which the API stores. */
   previous_response_id?: string;
+  /** With `zeroRetention` of the projection. */
+  store?: false;
 }
 
 /** A call of a tool of OpenAI's own that the client answers. Unlisted members are sent back too. */

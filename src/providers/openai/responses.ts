@@ -82,7 +82,10 @@ export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiR
     ...(options.profile === undefined ? { renderKey: JSON.stringify(options) } : {}),
     render: (request, tools, since) => {
       const { continue: continues = false, stored = continues } = options;
-      return new ResponsesWriter({ ...options, stored }, tools, request.turns).value(request, since);
+      if (tools.zeroRetention !== true)
+        return new ResponsesWriter({ ...options, stored }, tools, request.turns).value(request, since);
+      const writer = new ResponsesWriter({ ...options, stored: false }, tools, request.turns);
+      return { ...writer.value(request, since), store: false };
     },
   };
 }
