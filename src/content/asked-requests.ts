@@ -138,6 +138,43 @@ export function contentDigest({ content }: Pick<AssistantMessage, "content">): s
   return textDigest(JSON.stringify(blocks), contentDigits);
 }
 
+/**
+ * The record of a reply after more of it came: with the digest of the new content if that only adds to the recorded
+ * one, since reasoning counts by what precedes it. As it was for any other change.
+ */
+export function grownPrefix(before: AssistantMessage, after: AssistantMessage, prefix: string): string {
+  // A log of another program can have anything there.
+  if (typeof prefix !== "string" || !adds(before.content, after.content)) return prefix;
+  const digest = contentDigest(before);
+  return prefix.endsWith(digest) ? prefix.slice(0, -digest.length) + contentDigest(after) : prefix;
+}
+
+type Content = AssistantMessage["content"];
+
+/** Whether content has all blocks of another, of which the last one may have grown. */
+function adds(before: Content, after: Content): boolean {
+  return before.every((block, at) => {
+    const now = after[at];
+    if (now === undefined) return false;
+    return (
+      (at === before.length - 1 && hasGrown(block, now)) || JSON.stringify(block) === JSON.stringify(now)
+    );
+  });
+}
+
+function hasGrown(block: Content[number], now: Content[number]): boolean {
+  switch (block.type) {
+    case "text":
+      return now.type === "text" && block.resource === undefined && now.text.startsWith(block.text);
+    case "thinking":
+      return now.type === "thinking" && now.thinking.startsWith(block.thinking);
+    case "toolCall":
+      return now.type === "toolCall" && now.id === block.id;
+    default:
+      return false;
+  }
+}
+
 const noId = () => "";
 
 /** Of 16 values each. */

@@ -3,6 +3,7 @@
 export {
   type AskedRequests,
   contentDigest,
+  grownPrefix,
   noteContext,
   noteRequest,
   withRequests,

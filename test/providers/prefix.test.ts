@@ -11,6 +11,8 @@ import {
   type RequestPrefix,
   type Session,
   type Target,
+  type TextBlock,
+  type ThinkingBlock,
   toolResult,
   userMessage,
 } from "sessile";
@@ -186,6 +188,27 @@ describe("the next request", () => {
     const { prefix: _, ...message } = (one?.message ?? {}) as AssistantMessage;
     const targetId = one?.entryId as string;
     await session.append([{ type: "message_update", targetId, message: { ...message, mode: "plan" } }]);
+    await session.appendMessage(userMessage("b"));
+    expect(await step(session, "two")).toMatchObject({ state: "unchanged", sent: ["one"] });
+  });
+
+  test.each([
+    ["whole messages", "message_update"],
+    ["single blocks", "part_update"],
+  ] as const)("has the reasoning of a reply that came by updates of %s", async (_, type) => {
+    const session = await opened(userMessage("a"));
+    await project(await session.context(), target, { blobs });
+    const whole = thinks("one");
+    const [thinking, text] = whole.content as [ThinkingBlock, TextBlock];
+    const begun = { ...thinking, thinking: "why", thinkingSignature: "" };
+    const { id: targetId } = await session.appendMessage({ ...whole, content: [begun] });
+    const half = [thinking, { ...text, text: "o" }];
+    if (type === "message_update")
+      for (const content of [half, whole.content])
+        await session.append([{ type, targetId, message: { ...whole, content } }]);
+    else
+      for (const [index, part] of [...half.entries(), [1, text] as const])
+        await session.append([{ type, targetId, index, part }]);
     await session.appendMessage(userMessage("b"));
     expect(await step(session, "two")).toMatchObject({ state: "unchanged", sent: ["one"] });
   });

@@ -1,6 +1,7 @@
 /** Turns entries into items of a context, and applies updates, edits and retention. */
 
 import { type ContextItem, type ContextMessage, type Message, toolCalls } from "../../content/index.js";
+import { grownPrefix } from "../../content/internal.js";
 import type { EntryMap, SessionEntry, UnknownEntry } from "../../log/internal.js";
 import { messageProblem, normalizeContent } from "../../log/internal.js";
 
@@ -62,11 +63,12 @@ export function applyUpdates(
   return message === entry.message ? entry : { ...entry, message };
 }
 
-/** A reply keeps the digest of its request, which has one of the content too. */
+/** A reply keeps the digest of its request; that of its content goes on if the update only adds, as a stream does. */
 function withPrefixOf(message: Message, next: Message): Message {
   if (message.role !== "assistant" || next.role !== "assistant") return next;
-  if (message.prefix === undefined || next.prefix !== undefined) return next;
-  return { ...next, prefix: message.prefix };
+  const { prefix } = message;
+  if (prefix === undefined || (next.prefix ?? prefix) !== prefix) return next;
+  return { ...next, prefix: grownPrefix(message, next, prefix) };
 }
 
 function withPart(message: Message, { index, part }: Update & { readonly type: "part_update" }): Message {
