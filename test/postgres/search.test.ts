@@ -91,6 +91,29 @@ it("only sessions with candidates are opened, and pages reach all of them", asyn
   expect(found).toEqual(found.toSorted(before));
 });
 
+it("a page of many sessions is planned for few rows of words each, so that the server compiles no plan", async () => {
+  const schema = "planned";
+  await emptyStore(schema, { search: true });
+  await server.query(`insert into ${schema}.session
+    (partition, id, epoch, cwd, head, size, modified_at, created_at, words_at)
+    select '', 's' || n, gen_random_uuid(), '/', 1, 100, now(), now(), 1 from generate_series(1, 5000) n`);
+  await server.query(
+    `insert into ${schema}.words select '', 's' || n, 0, '', ' a reef' from generate_series(1, 5000) n`,
+  );
+  await server.query(`analyze ${schema}.words`);
+  await server.query(`analyze ${schema}.session`);
+  const values = ["", "infinity", "", 256, '{"% shoal%"}', "-infinity", null];
+  const db = new FaultyDriver(server);
+  expect(await find(postgresSessionStore({ db, schema, search: true }), "shoal")).toEqual([]);
+  const [searchNewest] = db.queries;
+  const { rows } = await server.query<Record<string, [{ Plan: Record<string, number> }]>>(
+    `explain (format json) ${searchNewest}`,
+    values,
+  );
+  // 44 each if a session were thought to have one in 200 rows; `jit_above_cost` is 100,000.
+  expect(rows[0]?.["QUERY PLAN"]?.[0]?.Plan["Total Cost"]).toBeLessThan(256 * 25);
+});
+
 it("a deleted session leaves no terms, and a copy has those of its lines", async () => {
   const schema = "copied";
   await emptyStore(schema);
