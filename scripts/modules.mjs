@@ -147,7 +147,7 @@ export const modules = [
     ],
   ),
   module("agents", 7, "other agents' sessions; redaction", "their homes; each other's formats", [
-    subpath("interop", 8, "107 kB", "other agents' sessions, in and out; ATIF; redaction", "agents/index"),
+    subpath("interop", 11, "118 kB", "other agents' sessions, in and out; ATIF; redaction", "agents/index"),
     subpath("claude-code", 1, "33 kB", "Claude Code's", "agents/claude-code/index"),
     subpath("codex", 2, "40.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
     subpath("gemini-cli", 1, "26.5 kB", "Gemini CLI's", "agents/gemini-cli/index"),

@@ -21,6 +21,7 @@ import type {
   DetectedSession,
   ForeignFile,
   ForeignFormat,
+  ForeignFormatName,
   ImportedSession,
   ImportOptions,
   Redaction,
@@ -66,7 +67,8 @@ export async function importSession(
   }
   const source = new Source({
     ...options,
-    format: format.name,
+    // Only an agent's format reads.
+    format: format.name as ForeignFormatName,
     files: loaded,
     instructions: options.instructions ?? false,
     maxLineBytes,

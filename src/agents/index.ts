@@ -5,6 +5,7 @@
  */
 
 export { type AtifContent, type AtifTrajectory, toAtif } from "./atif.js";
+export { openaiFinetune, otlp, shareGpt } from "./data-sets.js";
 export { exportSession } from "./export.js";
 export { importSession } from "./import.js";
 export { pi } from "./pi.js";

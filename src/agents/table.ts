@@ -16,6 +16,7 @@ import type {
   AgentDescription,
   AgentRow,
   AgentWindows,
+  DataSetName,
   DetectedSession,
   ForeignFormat,
   ForeignFormatName,
@@ -69,6 +70,13 @@ export const formats: Readonly<Record<Exclude<ForeignFormatName, OwnName>, () =>
 export const writers: Readonly<
   Record<Exclude<ForeignFormatName, (typeof sessileAgent)["name"]>, () => Promise<ForeignFormat>>
 > = { ...formats, pi: async () => (await import("./pi.js")).pi };
+
+/** What writes data sets, which no agent resumes. */
+export const dataSets: Readonly<Record<DataSetName, () => Promise<ForeignFormat>>> = {
+  otlp: async () => (await import("./data-sets.js")).otlp,
+  "openai-finetune": async () => (await import("./data-sets.js")).openaiFinetune,
+  sharegpt: async () => (await import("./data-sets.js")).shareGpt,
+};
 
 const rows = new Map<string, AgentRow<ForeignFormatName>>(agents.map((row) => [row.name, row]));
 

@@ -10,6 +10,9 @@ import type { agents } from "./table.js";
 /** The formats that `detectSession` tells apart. */
 export type ForeignFormatName = (typeof agents)[number]["name"];
 
+/** Formats that no agent reads: traces, and examples for training. */
+export type DataSetName = "otlp" | "openai-finetune" | "sharegpt";
+
 /** One file of an agent. */
 export interface ForeignFile {
   /** Relative to the agent's home, with forward slashes. Only text: it is never opened. */
@@ -75,7 +78,7 @@ export interface InteropFinding {
 
 /** Numbers of records of an import, or of entries of an export. */
 export interface InteropReport {
-  readonly format: ForeignFormatName | "atif";
+  readonly format: ForeignFormatName | DataSetName | "atif";
   readonly agentVersion?: string;
   /** Export: whether the result begins with the very bytes of the import. Import: whether they are kept. */
   readonly exact: boolean;
@@ -305,7 +308,7 @@ export interface AgentDatabaseRow {
 
 /** The session format of an agent. Each agent's subpath exports one. */
 export interface ForeignFormat {
-  readonly name: ForeignFormatName;
+  readonly name: ForeignFormatName | DataSetName;
   /**
    * Reads the records of a session into a builder. Throws only for a fault of its own. Absent for pi, whose
    * files are read as this library's own.

@@ -36,6 +36,7 @@ export {
 } from "./reply-shape.js";
 export { type ReplyAccumulator, replyFailed, replyStream, type StreamEnd } from "./reply-stream.js";
 export { type CallIdRule, mediaFor, modelNames } from "./target.js";
+export { inferenceAttributes, type TraceAttributes, traceProvider } from "./trace-attributes.js";
 export {
   asContent,
   callText,

@@ -6,9 +6,10 @@
  *   execute-tool.md and gen-ai-agent-spans.md beside it (stored copies, 2026-11-29; status: development)
  */
 
-import type { AssistantMessage, ToolCall } from "../content/index.js";
+import type { ToolCall } from "../content/index.js";
 import { uniqueHex8 } from "../core/ids.js";
 import type { ModelRef } from "../providers/index.js";
+import { traceProvider } from "../providers/internal.js";
 
 /** Attributes of a span, by their names in the convention; others begin with `turn.`. */
 export type TurnAttributes = Readonly<Record<string, string | number | boolean | readonly string[]>>;
@@ -39,14 +40,6 @@ export interface TurnSpan {
   end(attributes: TurnAttributes, error?: unknown): void;
 }
 
-/** Names of providers in the convention that differ from those of messages. */
-const providerNames: ReadonlyMap<string, string> = new Map([
-  ["google", "gcp.gemini"],
-  ["amazon-bedrock", "aws.bedrock"],
-  ["xai", "x_ai"],
-  ["mistral", "mistral_ai"],
-]);
-
 /** Tells a listener the steps of one turn. */
 export class TurnTrace {
   readonly #common: TurnAttributes;
@@ -59,7 +52,7 @@ export class TurnTrace {
     this.#onEvent = onEvent;
     this.#common = {
       "gen_ai.conversation.id": sessionId,
-      "gen_ai.provider.name": providerNames.get(model.provider) ?? model.provider,
+      "gen_ai.provider.name": traceProvider(model.provider),
     };
   }
 
@@ -134,23 +127,4 @@ export function errorType(error: unknown): string {
   const { status, code, name } = (error ?? {}) as { status?: unknown; code?: unknown; name?: unknown };
   if (typeof status === "number") return String(status);
   return [code, name].find((one): one is string => typeof one === "string" && one !== "") ?? "_OTHER";
-}
-
-/** What a reply tells of its request. The convention counts cached tokens among the input. */
-export function inferenceResult(message: AssistantMessage): TurnAttributes {
-  const { usage, model, responseModel = model, stopReason, providerFields } = message;
-  const id = providerFields?.id;
-  return {
-    "gen_ai.response.model": responseModel,
-    ...(typeof id === "string" ? { "gen_ai.response.id": id } : {}),
-    ...(stopReason === undefined ? {} : { "gen_ai.response.finish_reasons": [stopReason] }),
-    ...(usage === undefined
-      ? {}
-      : {
-          "gen_ai.usage.input_tokens": usage.input + usage.cacheRead + usage.cacheWrite,
-          "gen_ai.usage.output_tokens": usage.output,
-          "gen_ai.usage.cache_read.input_tokens": usage.cacheRead,
-          "gen_ai.usage.cache_write.input_tokens": usage.cacheWrite,
-        }),
-  };
 }

@@ -34,7 +34,7 @@ import {
   type ReplyStream,
   resumeRefusalSearch,
 } from "../providers/index.js";
-import { toRejection } from "../providers/internal.js";
+import { inferenceAttributes, toRejection } from "../providers/internal.js";
 import {
   type EntryDraft,
   evaluatePermission,
@@ -46,7 +46,7 @@ import {
   toolStarted,
 } from "../session/index.js";
 import { interruptedWords } from "../session/internal.js";
-import { errorType, inferenceResult, TurnTrace } from "./events.js";
+import { errorType, TurnTrace } from "./events.js";
 import type { TurnEnd, TurnOptions } from "./options.js";
 import { retryWait } from "./retry.js";
 import { besideSteering, followSteering, steer, waitingMessages } from "./steering.js";
@@ -397,7 +397,7 @@ class Turn {
     const message = await stream.message();
     const isWhole = failure === undefined && (!isBroken(message) || message.refused === true);
     const error = isWhole ? undefined : (failure?.error ?? replyError(stream, message));
-    span.end(inferenceResult(message), error);
+    span.end(inferenceAttributes(message), error);
     const isDropped = isWhole && (await this.#restore());
     // The words that a person has read stay.
     if (isDropped || (!isWhole && message.content.length === 0)) {

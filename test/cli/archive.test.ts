@@ -201,3 +201,30 @@ describe("resume", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining("claude-code, codex")]);
   });
 });
+
+describe("export", () => {
+  it("writes traces and examples, without secrets if they are to be redacted", async () => {
+    const secret = `ghp_${"a1B2c3D4e5F6g7H8i9J0".repeat(2).slice(0, 36)}`;
+    appendFileSync(
+      main(),
+      lines([user("u2", "a1", `Use ${secret}.`), reply("a2", "u2", "m2", text("Done."))]),
+    );
+    for (const form of ["otlp", "openai-finetune", "sharegpt"]) {
+      const plain = await run("export", sessionId, "--to", form, "-o", form, "--json");
+      expect(readFileSync(plain.json[0].files[0], "utf8")).toContain(secret);
+      const { json } = await run(
+        "export",
+        sessionId,
+        "--to",
+        form,
+        "-o",
+        `${form}-shared`,
+        "--redact",
+        "--json",
+      );
+      const shared = readFileSync(json[0].files[0], "utf8");
+      expect(shared).toContain("I stay.");
+      expect(shared).not.toContain(secret);
+    }
+  });
+});

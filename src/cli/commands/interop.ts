@@ -2,8 +2,17 @@
 
 import { rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { exportSession, type InteropReport } from "../../agents/index.js";
-import { agents, writers } from "../../agents/internal.js";
+import {
+  commonSecrets,
+  type ExportableSession,
+  type ExportSource,
+  exportSession,
+  type InteropReport,
+  redactSession,
+  secretRedaction,
+} from "../../agents/index.js";
+import { agents, dataSets, writers } from "../../agents/internal.js";
+import type { Session } from "../../session/index.js";
 import { fileBlobStore, fileSessionStore } from "../../storage/files/index.js";
 import {
   type CommandBody,
@@ -65,9 +74,16 @@ const withProviders = agents
   .filter(({ hasProviders }) => hasProviders === true)
   .map(({ name }): string => name);
 
+const exporters = { ...writers, ...dataSets };
+
 const exportOptions: readonly OptionSpec[] = [
   ...sourceOptions,
-  { name: "to", value: "AGENT", choices: Object.keys(writers), description: "The agent." },
+  {
+    name: "to",
+    value: "AGENT",
+    choices: Object.keys(exporters),
+    description: "The agent, or the form of a data set.",
+  },
   { name: "output", short: "o", value: "DIR", description: "The directory that gets the agent's files." },
   { name: "at", value: "ID", description: "The leaf of the result. Default: the leaf." },
   { name: "cwd", value: "DIR", description: "The project's directory in the result." },
@@ -77,6 +93,7 @@ const exportOptions: readonly OptionSpec[] = [
     value: "NAME",
     description: `The provider in the configuration of ${withProviders.join(" or ")}. Default: that of the replies.`,
   },
+  { name: "redact", description: "Without attachments and secrets of known forms, as `redact`." },
 ];
 
 const exportCommand: CommandBody = {
@@ -107,7 +124,7 @@ const convert: CommandBody = {
 
 async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitCode> {
   const { out, cwd, signal } = context;
-  const to = await writers[requiredOption(parsed, "to") as keyof typeof writers]();
+  const to = await exporters[requiredOption(parsed, "to") as keyof typeof exporters]();
   const dir = resolve(cwd, requiredOption(parsed, "output"));
   const [model, provider] = [nameOption(parsed, "model"), nameOption(parsed, "provider")];
   if (provider !== undefined && !withProviders.includes(to.name))
@@ -118,16 +135,22 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
     const at = textOption(parsed, "at");
     const project = textOption(parsed, "cwd");
     const paths: string[] = [];
-    const { resume, report } = await exportSession(session, {
+    const isRedacted = parsed.options.redact === true;
+    const rules = secretRedaction([...commonSecrets, "home-directory"]);
+    const redacted = async (each: Session) => redactSession(await wholeSession(each), rules);
+    const subagents: ExportSource[] = [];
+    for (const each of children) subagents.push(isRedacted ? await redacted(each) : each);
+    const source = isRedacted ? await redacted(session) : session;
+    const { resume, report } = await exportSession(source, {
       to,
       async write({ path, bytes }) {
         const place = join(dir, ...path.split("/"));
         await writeNewFile(place, bytes, signal);
         paths.push(place);
       },
-      children,
+      children: subagents,
       now: () => context.now(),
-      ...(blobs && { blobs }),
+      ...(blobs && !isRedacted && { blobs }),
       ...(at === undefined ? {} : { leafId: await sessionId(session, at) }),
       ...(project === undefined ? {} : { cwd: resolve(cwd, project) }),
       ...(model === undefined ? {} : { modelFor: () => model }),
@@ -146,6 +169,16 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
   } finally {
     await opened.close();
   }
+}
+
+/** All entries of a session, which a redaction reads in whole. */
+async function wholeSession(session: Session): Promise<ExportableSession> {
+  const entries: ExportableSession["entries"][number][] = [];
+  for (const { node } of (await session.tree()).walk()) {
+    const entry = await session.entry(node.id);
+    if (entry !== undefined) entries.push(entry);
+  }
+  return { header: session.header, entries, leafId: session.leafId };
 }
 
 function nameOption(parsed: Parsed, name: string): string | undefined {
