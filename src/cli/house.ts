@@ -63,6 +63,7 @@ export class House {
   async *search(text: string, signal: AbortSignal): AsyncGenerator<FoundText, void, undefined> {
     const problem = queryProblem(text) ?? (parseQuery(text).length === 0 ? "a letter or a digit" : undefined);
     if (problem !== undefined) return yield { problem: `expected ${problem}` };
+    await this.#whole();
     const sessions = this.#newestFirst();
     const keys = new Map(sessions.map(({ found, listed }) => [found, listed.key]));
     const query = { text, branch: "path", limit: maxHits, signal } as const;

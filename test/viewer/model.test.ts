@@ -651,6 +651,9 @@ describe("text for people", () => {
       "<command-message>plan is running…</command-message>\n<command-name>/plan</command-name>\n<command-args>a b</command-args>";
     expect(promptParts(command)).toEqual([{ kind: "command", name: "/plan", args: "a b" }]);
     expect(promptText({ role: "user", content: command, timestamp: 0 })).toBe("/plan a b");
+    expect(promptParts("<command-message>no command</command-message>")).toEqual([
+      { kind: "note", text: "no command" },
+    ]);
     expect(promptParts("<bash-input>ls</bash-input>")).toEqual([{ kind: "command", name: "!", args: "ls" }]);
     expect(promptParts("<local-command-stdout>Done.</local-command-stdout>")).toEqual([
       { kind: "output", text: "Done." },

@@ -94,8 +94,8 @@ async function onePage(name: string, parsed: Parsed, context: CommandContext): P
 /** The list of all sessions at the token, and the page of each below it. */
 async function allPages(parsed: Parsed, context: CommandContext): Promise<Pages> {
   const house = new House(parsed, context);
-  // The search for them begins before the page asks.
-  house.list(0).catch(() => {});
+  // A directory that is not there is an error of the command.
+  await house.list(0);
   const [list, template] = await Promise.all([readViewerTemplate("list"), readViewerTemplate()]);
   const rooms = new Map<string, Room>();
   return (exchange) => {

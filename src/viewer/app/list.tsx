@@ -48,15 +48,16 @@ function House() {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>;
     const poll = async () => {
+      let isThere = true;
       try {
         list.update(await ask<ListUpdate>(`sessions?after=${list.version}`));
-        setLost(false);
       } catch {
-        setLost(true);
+        isThere = false;
       }
+      setLost(!isThere);
       // Times and live sessions change too.
       update();
-      timer = setTimeout(poll, list.isWhole ? pollMs : firstPollMs);
+      timer = setTimeout(poll, list.isWhole || !isThere ? pollMs : firstPollMs);
     };
     void poll();
     return () => clearTimeout(timer);

@@ -70,8 +70,13 @@ export function promptParts(source: string): readonly PromptPart[] {
   const parts: PromptPart[] = [];
   let words = "";
   let command: { name: string; args: string } | undefined;
+  let message = "";
   const end = () => {
     if (command !== undefined) parts.push({ kind: "command", ...command });
+    // Usually it only says that the command runs.
+    const isKnown = command !== undefined && message.startsWith(command.name.replace(/^\//, ""));
+    if (message !== "" && !isKnown) parts.push({ kind: "note", text: message });
+    message = "";
     command = undefined;
     if (words.trim() !== "") parts.push({ kind: "text", text: words.trim() });
     words = "";
@@ -93,7 +98,8 @@ export function promptParts(source: string): readonly PromptPart[] {
     } else if (role === "input") {
       end();
       parts.push({ kind: "command", name: "!", args: text });
-    } else if (role !== "message") {
+    } else if (role === "message") message = text;
+    else {
       end();
       if (text !== "") parts.push({ kind: role, text });
     }
