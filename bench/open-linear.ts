@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type Claim, fasterThan, lighterThan, type Row, timesTable } from "./support/claim.js";
-import { writeSession } from "./support/sessions.js";
+import { codingMessageAt, writeSession } from "./support/sessions.js";
 
 export const openLinear: Claim = {
   name: "open-linear",
@@ -16,6 +16,15 @@ export const openLinear: Claim = {
           const targets = entries === 100_000 ? [fasterThan("pi", row, 2.5), lighterThan("pi", row)] : [];
           rows.push({ ...row, targets });
         }
+      });
+    }
+    for (const isMigrated of [false, true]) {
+      await runner.inDirectory(`coding-${isMigrated}`, async (dir) => {
+        const path = join(dir, "session.jsonl");
+        writeSession(path, { entries: 914, messages: codingMessageAt, isMigrated });
+        const what = `a coding session of 914 messages${isMigrated ? ", as pi migrates it: the id behind the message" : ""}`;
+        for (const row of await runner.comparePis(what, "open", () => ({ path })))
+          rows.push({ ...row, targets: [] });
       });
     }
     return timesTable("pi", rows);

@@ -9,6 +9,10 @@ export interface SessionShape {
   readonly entries: number;
   /** A compaction after every so many entries, keeping the last {@link keptEntries}. Default none. */
   readonly compactEvery?: number;
+  /** Whether compactions are as an open session writes them: with what is in force, and the info before them. */
+  readonly isOwn?: boolean;
+  /** Whether lines are as pi writes them after a migration: the id behind the message, and no checksum. */
+  readonly isMigrated?: boolean;
   /** The message at a place; {@link messageAt} where it is absent. */
   readonly messages?: (number: number) => Message;
 }
@@ -28,7 +32,7 @@ export function writeSession(path: string, shape: SessionShape): void {
     const timestamp = new Date(startTime).toISOString();
     let block = `${JSON.stringify({ type: "session", version: 3, id, timestamp, cwd, sessile: 1 })}\n`;
     for (let number = 0; number < entries; number++) {
-      block += `${encodeEntry(entryAt(number, shape))}\n`;
+      block += `${encodeLine(entryAt(number, shape), shape)}\n`;
       if (block.length < 1 << 20) continue;
       writeSync(file, block);
       block = "";
@@ -39,12 +43,20 @@ export function writeSession(path: string, shape: SessionShape): void {
   }
 }
 
-function entryAt(number: number, { compactEvery, messages = messageAt }: SessionShape): SessionEntry {
+function encodeLine(entry: SessionEntry, { isMigrated }: SessionShape): string {
+  if (isMigrated !== true) return encodeEntry(entry);
+  const { id, parentId, ...fields } = entry;
+  return JSON.stringify({ ...fields, id, parentId });
+}
+
+function entryAt(number: number, { compactEvery, isOwn, messages = messageAt }: SessionShape): SessionEntry {
   const place = {
     id: idOf(number),
     parentId: number === 0 ? null : idOf(number - 1),
     timestamp: new Date(startTime + number * 1000).toISOString(),
   };
+  if (isOwn === true && compactEvery !== undefined && number % compactEvery === compactEvery - 2)
+    return { type: "session_info", ...place, title: "A long session" };
   if (compactEvery !== undefined && number % compactEvery === compactEvery - 1) {
     const firstKeptEntryId = idOf(number - keptEntries);
     return {
@@ -53,6 +65,9 @@ function entryAt(number: number, { compactEvery, messages = messageAt }: Session
       summary: prose(number, 600),
       firstKeptEntryId,
       tokensBefore: 150_000,
+      ...(isOwn === true
+        ? { inForce: { model: inForce, thinkingLevel: "off", pins: [], isObserved: false } }
+        : {}),
     };
   }
   return { type: "message", ...place, message: messages(number) };
@@ -72,6 +87,7 @@ const usage = {
   cost: { input: 0.004569, output: 0.003165, cacheRead: 0.0144633, cacheWrite: 0.0033825, total: 0.0255798 },
 };
 
+const inForce = { provider: "anthropic", modelId: "claude-sonnet-4-5" };
 const model = { api: "anthropic-messages", provider: "anthropic", model: "claude-sonnet-4-5", usage };
 
 /** The message at a place in the conversation. */

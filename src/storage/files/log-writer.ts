@@ -104,7 +104,7 @@ export class LogWriter {
     return this.write(bytes, expected, acquisition);
   }
 
-  /** {@link append} without a promise if nothing has to be awaited: each takes 1 µs of the first 1,000 appends. */
+  /** {@link append} without a promise if nothing has to be awaited: of the first 1,000 appends one takes a microsecond. */
   write(bytes: Uint8Array, expected: LogPosition, acquisition: number): Written | Promise<Written> {
     if (this.#poison !== undefined) throw this.#poison;
     if (expected === absentPosition) {
