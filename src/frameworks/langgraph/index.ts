@@ -21,7 +21,9 @@ import {
   checkpointEntry,
   compareByCodePoint,
   type GraphCheckpoint,
+  omittedKind,
   type PendingWrite,
+  type PlannedValue,
   type RunConfig,
   readCheckpoint,
   readWrite,
@@ -79,7 +81,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
   const typed = module as unknown as TypedModule;
   const { WRITES_IDX_MAP, TASKS, getCheckpointId } = typed;
   // The serializer of the base class takes text as well, which saves a conversion.
-  const values = new Values(new Parcels(settings), options.serde === undefined);
+  const values = new Values(new Parcels(settings), settings.blobs, options.serde === undefined);
   const handles = new SessionHandles(adapter, settings);
   const indexes = new WeakMap<Session, ThreadIndex>();
   const placeByThreadId = (threadId: string): SessionPlace => ({
@@ -198,14 +200,21 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
             (await session?.tree())?.has(planned.id) === true ||
             drafts.some((draft) => draft.id === planned.id);
           if (!isKnown && !isNew) return undefined;
+          if (name !== "") lists.push([planned, bases.get(name)]);
           if (!isKnown) await values.addDrafts(drafts, session, planned, bases.get(name));
           return planned.id;
         };
+        const lists: [PlannedValue, string | undefined][] = [];
         const stored: [string, string][] = [];
         for (const { channel, value, isNew } of dumped) {
           const value_id = await store(value, channel, isNew);
           if (value_id !== undefined) stored.push([channel, value_id]);
         }
+        const behind = parentEntry === undefined ? await sessionRoot(session) : index.parentFor(parentEntry);
+        if (session !== undefined && index.checkpoint(namespace, id) === undefined)
+          await values.addShown(drafts, session, behind ?? session.leafId, lists, (target) =>
+            entryId(omittedKind, namespace, id, target),
+          );
         const data: StoredCheckpoint = {
           head: (await store(dumpedHead, "", true)) as string,
           metadata: (await store(dumpedMetadata, "", true)) as string,
@@ -217,7 +226,6 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
           session && last && canonicalText(await readCheckpoint(session, last)) === canonicalText(data);
         if (!isStored)
           drafts.push({ ...checkpointEntry.draft(data), id: index.nextCheckpoint(namespace, id) });
-        const behind = parentEntry === undefined ? await sessionRoot(session) : index.parentFor(parentEntry);
         return { drafts, behind };
       });
       return { configurable: { thread_id: threadId, checkpoint_ns: namespace, checkpoint_id: id } };
@@ -251,7 +259,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
           const isStored =
             session && last && canonicalText(await readWrite(session, last)) === canonicalText(data);
           if (isStored) continue;
-          await values.addDrafts(drafts, session, planned, undefined);
+          await values.addDrafts(drafts, session, planned, undefined, true);
           drafts.push({ ...writeEntry.draft(data), id: index.nextWrite(namespace, id, taskId, at) });
         }
         const checkpoint = index.checkpoint(namespace, id);

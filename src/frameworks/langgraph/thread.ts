@@ -3,6 +3,7 @@
  * writes, their index, and the values of channels.
  */
 
+import type { BlobStore } from "../../blobs/index.js";
 import { encodeBase64 } from "../../core/base64.js";
 import { decodeUtf8, encodeUtf8 } from "../../core/bytes.js";
 import { mapConcurrent } from "../../core/concurrency.js";
@@ -11,7 +12,9 @@ import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import { ownEntry } from "../../log/internal.js";
 import type { EntryDraft, Session, SessionTree } from "../../session/index.js";
+import { MessageValues } from "../shared/message-values.js";
 import { entryId, entryIdParts, isParcel, type Parcel, type Parcels, textDigest } from "../shared/parcels.js";
+import { langchainForm, printedMessage } from "./messages.js";
 
 /** Converts values of channels to bytes and back. */
 export interface Serializer {
@@ -172,6 +175,10 @@ function isPairs(value: unknown): boolean {
 
 /** Prefixes of entry ids. */
 const [checkpointKind, writeKind] = ["c", "w"] as const;
+/** Of an edit that omits a message which a checkpoint no longer has. */
+export const omittedKind = "x";
+/** Between the id of a message and the number of its copy on another branch. */
+const copyMark = "~";
 
 /** An entry, and how often its key was put. */
 interface Latest {
@@ -314,7 +321,7 @@ type Piece =
   | { readonly id: string; readonly items: readonly string[] };
 
 /** The pieces of a value, items first. The last one is the value itself. */
-interface PlannedValue {
+export interface PlannedValue {
   readonly id: string;
   readonly pieces: readonly Piece[];
 }
@@ -350,6 +357,7 @@ const valueEntry = ownEntry("sessile.langgraph.value", (data): StoredValue => {
 
 /** The values of all threads. */
 export class Values {
+  readonly #messages: MessageValues;
   readonly #parcels: Parcels;
   /** Values, and resolved lists, by {@link Values.#keysOf}. */
   readonly #known = new BoundedCache<Serialized | readonly string[]>(maxCachedCharacters, (value) =>
@@ -363,7 +371,8 @@ export class Values {
   readonly #loadsText: boolean;
 
   /** @param loadsText whether the serializer takes JSON as text; bytes, as it gave them, are right for all */
-  constructor(parcels: Parcels, loadsText: boolean) {
+  constructor(parcels: Parcels, blobs: BlobStore | undefined, loadsText: boolean) {
+    this.#messages = new MessageValues({ of: "langgraph", form: langchainForm, parcels, blobs });
     this.#parcels = parcels;
     this.#loadsText = loadsText;
   }
@@ -417,26 +426,98 @@ export class Values {
   /**
    * Adds the drafts of the pieces that the session lacks, with their blobs stored.
    * @param base the value of the same channel in the parent, which a list may extend
+   * @param isWrite whether it is the write of a task: a reducer may give a message another id
    */
   async addDrafts(
     drafts: EntryDraft[],
     session: Session | undefined,
     { pieces }: PlannedValue,
     base: string | undefined,
+    isWrite = false,
   ): Promise<void> {
     for (const piece of pieces) {
       if ((await session?.tree())?.has(piece.id) === true) continue;
-      const data: StoredValue =
-        "items" in piece
-          ? await this.#listData(session, piece.items, base)
-          : await this.#valueData(piece.value);
-      drafts.push({ ...valueEntry.draft(data), id: piece.id });
+      if ("items" in piece)
+        drafts.push({ ...valueEntry.draft(await this.#listData(session, piece.items, base)), id: piece.id });
+      else {
+        const message = await this.#messageDraft(piece, isWrite);
+        drafts.push(message ?? { ...valueEntry.draft(await this.#valueData(piece.value)), id: piece.id });
+      }
       if (session !== undefined)
         this.#known.set(
           (await this.#sessionKeys(session))(piece.id),
           "items" in piece ? piece.items : piece.value,
         );
     }
+  }
+
+  /**
+   * Makes the messages on the path of a checkpoint those of its lists: copies of messages that are on another
+   * branch or were omitted, and edits that omit those of the parent which a list has no more.
+   *
+   * @param drafts those of the checkpoint so far, in which a copy stands before the messages that follow it
+   * @param lists values of channels, each with that of the parent
+   * @param omissionId the id of an edit of a message
+   */
+  async addShown(
+    drafts: EntryDraft[],
+    session: Session,
+    from: string | null,
+    lists: readonly (readonly [PlannedValue, string | undefined])[],
+    omissionId: (target: string) => string,
+  ): Promise<void> {
+    const tree = await session.tree();
+    let shown: Map<string, string> | undefined;
+    for (const [{ pieces, id }, base] of lists) {
+      const last = pieces.at(-1);
+      if (last === undefined || !("items" in last) || id === base) continue;
+      const before = base === undefined ? [] : await this.#itemsOf(session, base);
+      const isLonger = before.every((item, at) => item === last.items[at]);
+      const added = (isLonger ? last.items.slice(before.length) : last.items).filter(
+        (item) => tree.node(item)?.type === "message",
+      );
+      // A list that only grows by new messages needs no look at the path.
+      if (isLonger && added.length === 0) continue;
+      shown ??= shownMessages(tree, from);
+      const wanted = new Set(last.items);
+      for (const item of before) {
+        const entry = wanted.has(item) ? undefined : shown.get(item);
+        if (entry === undefined) continue;
+        drafts.push({ type: "context_edit", targetId: entry, replacement: null, id: omissionId(entry) });
+        shown.delete(item);
+      }
+      for (const item of added) {
+        const entry = shown.has(item) ? undefined : await session.entry(item);
+        if (entry?.type !== "message") continue;
+        let count = 2;
+        while (tree.has(`${item}${copyMark}${count}`)) count++;
+        const { message, details } = entry;
+        const later = new Set(last.items.slice(last.items.indexOf(item) + 1));
+        const at = drafts.findIndex(({ id }) => id !== undefined && later.has(id));
+        const copy = { type: "message", message, details, id: `${item}${copyMark}${count}` } as const;
+        drafts.splice(at < 0 ? drafts.length : at, 0, copy);
+        shown.set(item, item);
+      }
+    }
+  }
+
+  async #itemsOf(session: Session, id: string): Promise<readonly string[]> {
+    const entry = await session.entry(id);
+    const stored = entry && valueEntry.read(entry);
+    return stored !== undefined && "list" in stored ? this.#listItems(session, id, stored) : [];
+  }
+
+  /** A value that is a message as an entry that is one; undefined for any other value. */
+  async #messageDraft(
+    { id, value }: { readonly id: string; readonly value: Serialized },
+    isWrite: boolean,
+  ): Promise<EntryDraft | undefined> {
+    if (!("text" in value) || value.type !== "json" || !value.text.startsWith('{"lc":1,')) return undefined;
+    const parsed = parseJson(value.text);
+    const printed = printedMessage(parsed);
+    if (printed === undefined || (isWrite && typeof printed.kwargs.id !== "string")) return undefined;
+    const [draft, ...rest] = await this.#messages.drafts(parsed, { id });
+    return draft?.type === "message" && rest.length === 0 ? draft : undefined;
   }
 
   async #valueData(value: Serialized): Promise<StoredValue> {
@@ -475,6 +556,11 @@ export class Values {
     const key = (await this.#sessionKeys(session))(id);
     const known = this.#known.get(key);
     if (known !== undefined) return "length" in known ? this.#joined(session, known) : known;
+    const message = await this.#message(session, id);
+    if (message !== undefined) {
+      this.#known.set(key, message);
+      return message;
+    }
     const stored = await this.#stored(session, id);
     if ("list" in stored) return this.#joined(session, await this.#listItems(session, id, stored));
     const value: Serialized =
@@ -483,6 +569,14 @@ export class Values {
         : { type: stored.type, bytes: (await this.#parcels.open(stored.bytes)) as Uint8Array };
     this.#known.set(key, value);
     return value;
+  }
+
+  /** A value that is stored as a message; undefined for any other one. */
+  async #message(session: Session, id: string): Promise<Serialized | undefined> {
+    const entry = await session.entry(id);
+    if (entry?.type !== "message") return undefined;
+    const [value] = await this.#messages.load(this.#messages.values([entry]));
+    return value === undefined ? undefined : { type: "json", text: JSON.stringify(value) };
   }
 
   async #joined(session: Session, items: readonly string[]): Promise<Serialized> {
@@ -517,6 +611,17 @@ export class Values {
     const message = `the value ${JSON.stringify(id)} is missing or damaged`;
     throw new SessileError("ENTRY_NOT_FOUND", message, { details: { entryId: id } });
   }
+}
+
+/** The messages that contexts of a path have, by their ids without the number of a copy. */
+function shownMessages(tree: SessionTree, from: string | null): Map<string, string> {
+  const shown = new Map<string, string>();
+  for (const { id, type } of tree.path(from)) {
+    if (type === "message") shown.set(id.split(copyMark)[0] as string, id);
+    else if (type === "context_edit" && id.startsWith(`${omittedKind}/`))
+      shown.delete((entryIdParts(id)[3] ?? "").split(copyMark)[0] as string);
+  }
+  return shown;
 }
 
 function single(value: Serialized): PlannedValue {

@@ -295,7 +295,7 @@ function bytesOf(text: unknown): Uint8Array | undefined {
 }
 
 /** `data:…;base64,` at the start of a text; empty if there is none. */
-function dataUrlHead(text: string): string {
+export function dataUrlHead(text: string): string {
   if (!text.startsWith("data:")) return "";
   const head = text.slice(0, text.indexOf(",") + 1);
   return head.endsWith(";base64,") ? head : "";
