@@ -47,6 +47,8 @@ export interface NamedSession {
 /** A session that was found, not yet read. */
 export interface FoundSession extends NamedSession {
   readonly id: string;
+  /** Of the store, if the session is in one. */
+  readonly partition?: string;
   readonly title?: string | undefined;
   readonly cwd?: string | undefined;
   readonly created?: string | undefined;

@@ -55,6 +55,7 @@ import {
   unknownSession,
 } from "./named-session.js";
 import type { Output } from "./output.js";
+import { databaseSessions, isDatabase, partitionsIn } from "./stores.js";
 
 /** Options of every command that reads sessions. */
 export const sourceOptions: readonly OptionSpec[] = [
@@ -64,6 +65,17 @@ export const sourceOptions: readonly OptionSpec[] = [
     description:
       "A store of sessions, or with --agent the agent's home. Default: .sessile/sessions here and all homes.",
   },
+  {
+    name: "store",
+    value: "ADDRESS",
+    description: "A store: a directory, sqlite:FILE, or postgres://… with the driver of this project.",
+  },
+  {
+    name: "partition",
+    value: "NAME",
+    description: "A partition of the store, such as ai-sdk for the chats of useChat.",
+  },
+  { name: "all-partitions", description: "All partitions of the store." },
   {
     name: "blobs",
     value: "DIR",
@@ -91,13 +103,20 @@ export async function namedSessions(
   context: CommandContext,
   query: SourceQuery = {},
 ): Promise<readonly FoundSession[]> {
-  const dir = textOption(parsed, "dir");
+  const address = textOption(parsed, "store");
+  if (address !== undefined && isDatabase(address)) {
+    const found = await databaseSessions(address, parsed, context, query);
+    return found.toSorted((a, b) => (a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0));
+  }
+  const dir = address ?? textOption(parsed, "dir");
   if (dir !== undefined && !existsSync(resolve(context.cwd, dir)))
     throw notFound(dir, `there is no directory ${SessileError.printable(dir)}`);
   const dirs = dir === undefined ? ownStores(context) : [resolve(context.cwd, dir)];
   const isOwn = query.agent === undefined || query.agent === ownAgent;
   const own = isOwn ? await Promise.all(dirs.map((each) => sessionsIn(each, parsed, context, query))) : [];
-  const isForeign = dir === undefined ? query.agent !== ownAgent : !isOwn;
+  const hasPartition =
+    textOption(parsed, "partition") !== undefined || parsed.options["all-partitions"] === true;
+  const isForeign = hasPartition ? false : dir === undefined ? query.agent !== ownAgent : !isOwn;
   const foreign = isForeign ? await foreignSessions(parsed, context, query) : [];
   const found = [...own.flat(), ...foreign];
   return found.sort((a, b) => (a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0));
@@ -126,22 +145,25 @@ async function sessionsIn(
   if (isList) store.on("skipped", ({ location, error }) => context.out.skip(location, error));
   const found: FoundSession[] = [];
   const where = { ...(cwd === undefined ? {} : { cwd: resolve(context.cwd, cwd) }), ...(since && { since }) };
-  for await (const summary of store.list({ ...where, signal: context.signal })) {
-    const path = summary.location ?? summary.id;
-    context.out.progress(() => `${found.length} sessions`);
-    found.push({
-      agent: ownAgent,
-      id: summary.id,
-      path,
-      title: summary.title ?? summary.name ?? summary.firstMessage,
-      cwd: summary.cwd,
-      created: summary.created,
-      modified: summary.modified,
-      size: summary.size,
-      parent: summary.parentSession,
-      isArchived: summary.archivedAt !== undefined,
-      open: () => openOwn(path, parsed, context),
-    });
+  for (const partition of await partitionsIn(store, parsed)) {
+    for await (const summary of store.list({ ...where, partition, signal: context.signal })) {
+      const path = summary.location ?? summary.id;
+      context.out.progress(() => `${found.length} sessions`);
+      found.push({
+        agent: ownAgent,
+        id: summary.id,
+        path,
+        ...(partition === "" ? {} : { partition }),
+        title: summary.title ?? summary.name ?? summary.firstMessage,
+        cwd: summary.cwd,
+        created: summary.created,
+        modified: summary.modified,
+        size: summary.size,
+        parent: summary.parentSession,
+        isArchived: summary.archivedAt !== undefined,
+        open: () => openOwn(path, parsed, context),
+      });
+    }
   }
   return found;
 }

@@ -28,6 +28,8 @@ const ls: CommandBody = {
   examples: [
     { line: "sessile ls --since 7d", does: "the sessions of the last week" },
     { line: "sessile ls backup/sessions", does: "those of a store" },
+    { line: "sessile ls --all-partitions", does: "also chats and threads that adapters of frameworks saved" },
+    { line: "sessile ls --store sqlite:sessions.db", does: "those of a database" },
     { line: "sessile ls --agent codex --json", does: "a line of JSON for each session of Codex" },
   ],
   async run(parsed, context) {
@@ -50,8 +52,10 @@ const ls: CommandBody = {
       return 0;
     }
     const idLength = uniqueLength(found);
+    const isDivided = found.some(({ partition }) => partition !== undefined);
     const columns = [
       { title: "agent" },
+      ...(isDivided ? [{ title: "partition" }] : []),
       { title: "id" },
       { title: "modified", leaves: 1 },
       { title: "turns", align: "right", leaves: 3 },
@@ -63,6 +67,7 @@ const ls: CommandBody = {
       const { agent, id, modified, size, cwd, title } = each;
       return [
         agent,
+        ...(isDivided ? [out.clean(each.partition ?? "")] : []),
         out.clean(id.slice(0, idLength)),
         modified.slice(0, 16).replace("T", " "),
         String(turns.get(each) ?? ""),
