@@ -188,8 +188,9 @@ export interface SessionLog {
   /**
    * Deletes the session of this log, which ends at this position; never one that has its id by now. Nobody
    * appends to it any more. Optional: without it, turns cannot be claimed and replies not recorded.
+   * @param at undefined if a read gave nothing, as of a log whose creation was cut short
    */
-  delete?(at: LogPosition): Promise<void>;
+  delete?(at: LogPosition | undefined): Promise<void>;
   /**
    * The platform's CRC-32, unsigned as in zlib. Optional: without it, checksums are computed in JavaScript.
    */

@@ -468,14 +468,16 @@ export class AppendQueue {
       changes = { ...changes, rows: ids.map((id) => rows.row(id)) };
     }
     const found = conflictError(error, changes, state);
-    if ((await this.#adoptStored(batch)) !== undefined || changes.restarted) throw found;
-    if (state.isStored(entries)) {
+    const duplicate = await this.#adoptStored(batch);
+    const isSame = duplicate === undefined && !changes.restarted;
+    if (isSame && state.isStored(entries)) {
       // An earlier attempt succeeded, and only its result was lost.
       state.excludeOwnRows(entries, changes);
       return true;
     }
     // What was read may have ended this handle's turn.
     state.assertWritable();
+    if (!isSame) throw found;
     const isRebase = conflict === "rebase" && staged === 0;
     if (attempt >= maxAttempts[conflict]) throw found;
     if (!isMetadataOnly(changes, state.reader.tree)) {

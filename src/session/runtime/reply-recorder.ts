@@ -5,6 +5,7 @@
 
 import type { AssistantMessage } from "../../content/index.js";
 import { integerOption, oneOfOption, stringArgument } from "../../core/arguments.js";
+import { SessileError } from "../../core/errors/index.js";
 import type { EntryDraft, SessionEntry } from "../../log/internal.js";
 import type { AppendOptions } from "../api/session.js";
 import type { Reply, ReplyDelta, ReplyOptions } from "../api/turn.js";
@@ -124,7 +125,8 @@ export class ReplyLog {
       }
       await this.#read();
     }
-    throw new Error("the log of replies has another writer");
+    const details = { operation: "record a reply in", path: this.#log.path, errno: "EBUSY" };
+    throw new SessileError("STORAGE_FAILED", `the record ${details.path} has another writer`, { details });
   }
 
   /** The lines for what of these blocks is not in the log. */
@@ -262,9 +264,13 @@ export class RecordedReply implements Reply {
     try {
       entry = await this.#host.append({ type: "message", id: this.id, message: whole }, options);
     } catch (error) {
-      this.#state = "open";
-      // Its record is all that is left, if the process ends now.
-      if (!this.signal.aborted) await this.#flushSafely();
+      if (this.signal.aborted) {
+        await this.#end();
+      } else {
+        this.#state = "open";
+        // Its record is all that is left, if the process ends now.
+        await this.#flushSafely();
+      }
       throw error;
     }
     await this.#end();

@@ -40,6 +40,8 @@ export type TurnBeside =
   | undefined;
 
 const maxAttempts = 16;
+/** Entries that are searched for the end of a claim: those of one who took it over a moment ago. */
+const maxFenceRows = 256;
 
 /** The turn of one handle. */
 export class SessionTurn {
@@ -242,6 +244,8 @@ export class SessionTurn {
     if (!this.#handle.state.exists) return;
     for (let attempt = 1; ; attempt++) {
       await this.#catchUp();
+      // Another one may have ended it, and be at work by now: a second entry would be in its way.
+      if (await this.#isFenced(claimId)) return;
       try {
         await this.#handle.append([turnTaken.draft({ claimId })]);
         return;
@@ -249,6 +253,17 @@ export class SessionTurn {
         if (!SessileError.is(error, "CONCURRENT_WRITER") || attempt === maxAttempts) throw error;
       }
     }
+  }
+
+  async #isFenced(claimId: string): Promise<boolean> {
+    const { reader, cache } = this.#handle.state;
+    const rows = treeRows(reader.tree);
+    const custom = rows.kindCode("custom");
+    for (let row = rows.size - 1; row >= Math.max(0, rows.size - maxFenceRows); row--) {
+      const entry = rows.kindAt(row) === custom ? await cache.read(row) : undefined;
+      if (entry !== undefined && turnTaken.read(entry)?.claimId === claimId) return true;
+    }
+    return false;
   }
 
   #inOrder<T>(act: () => Promise<T>): Promise<T> {

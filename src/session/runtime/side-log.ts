@@ -65,6 +65,11 @@ export class SideLog {
     this.#id = sideLogId(of.header.id, kind);
   }
 
+  /** The location for people. */
+  get path(): string {
+    return sideLocation(this.#of.location, this.#kind) ?? this.#id;
+  }
+
   /** Whether the last read found a log, or an append made it. */
   get isOpen(): boolean {
     return this.#log !== undefined;
@@ -180,7 +185,7 @@ export class SideLog {
     const log = this.#log;
     const position = this.#position;
     try {
-      if (position !== undefined) await log?.delete?.(position);
+      await log?.delete?.(position);
     } catch (error) {
       // Whoever made a log in its place, or deleted it first.
       if (!(error instanceof SessileError) || !isRefused(error)) throw error;

@@ -103,7 +103,7 @@ export function claimOwner({ claimId, host, pid, since }: StoredClaim): TurnOwne
 const defaultTtlMs = 30_000;
 /** A lease is renewed this number of times before it would end. */
 const renewals = 3;
-/** Claims that came first, before this one is refused as if the turn were at work all the time. */
+/** Claims that came first and were released again, before this one gives up. */
 const maxAttempts = 64;
 
 /**
@@ -118,8 +118,9 @@ export async function claimTurn(host: TurnHost, options: ClaimOptions, lost: () 
   try {
     for (let attempt = 0; ; attempt++) {
       const holder = await reader.read();
+      if (attempt === maxAttempts) throw contendedError(state);
       if (holder !== undefined && !fenced.has(holder.claimId)) {
-        if (attempt === maxAttempts || reader.isLive(holder)) throw busyError(state, holder);
+        if (reader.isLive(holder)) throw busyError(state, holder);
         await host.fence(holder.claimId);
         fenced.add(holder.claimId);
       }
@@ -139,6 +140,14 @@ export async function claimTurn(host: TurnHost, options: ClaimOptions, lost: () 
     await reader.log.close();
     throw error;
   }
+}
+
+function contendedError(state: SessionState): SessileError<"STORAGE_FAILED"> {
+  const path = state.log.location ?? state.header.id;
+  const message = `claim the turn of ${path}: its record changed at each attempt`;
+  return new SessileError("STORAGE_FAILED", message, {
+    details: { operation: "claim the turn of", path, errno: "EBUSY" },
+  });
 }
 
 function busyError(state: SessionState, holder: StoredClaim): SessileError<"TURN_BUSY"> {

@@ -338,16 +338,16 @@ export class FileLog implements SessionLog, DescriptorHolder {
     }
   }
 
-  async delete(at: LogPosition): Promise<void> {
+  async delete(at: LogPosition | undefined): Promise<void> {
     const { fs, path } = this.#options;
     this.#pool.acquire(this);
     try {
       await this.#readLock().with(async () => {
-        await this.#writer.assertEndsAt(at);
-        fs.unlink(path);
+        if (at !== undefined) await this.#writer.assertEndsAt(at);
+        if (at !== undefined || fs.stat(path)?.size === 0) fs.unlink(path);
       });
     } catch (error) {
-      throw this.#failure("delete", error, at);
+      throw this.#failure("delete", error, at ?? absentPosition);
     } finally {
       this.#pool.release(this);
     }

@@ -1,0 +1,432 @@
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import fc from "fast-check";
+import {
+  assistantMessage,
+  memorySessionStore,
+  type ReplyDelta,
+  type ReplyPart,
+  type Session,
+  type SessionStore,
+  sessionStore,
+  userMessage,
+} from "sessile";
+import { SessileError } from "sessile/errors";
+import { fileSessionStore } from "sessile/node";
+import { describe, expect, test } from "vitest";
+import { interruptedMessage, StoredReplies } from "../../src/session/runtime/reply-log.js";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
+import { temporaryDirectory } from "./node/temporary-directory.js";
+
+const maker = { provider: "p", model: "m" };
+const text = (delta: string, index = 0): ReplyDelta => ({ type: "text", index, text: delta });
+const hour = 3_600_000;
+const lineText = (lines: readonly Uint8Array[]) =>
+  lines.map((line) => new TextDecoder().decode(line)).join("");
+
+async function started(store: SessionStore): Promise<Session> {
+  const session = await store.create({ cwd: "/p", id: "s" });
+  await session.appendMessage(userMessage("hello"));
+  return session;
+}
+
+async function parts(session: Session, id: string, from?: string): Promise<readonly ReplyPart[]> {
+  const found: ReplyPart[] = [];
+  for await (const part of session.followReply(id, { pollMs: 5, ...(from === undefined ? {} : { from }) }))
+    found.push(part);
+  return found;
+}
+
+const textOf = (found: readonly ReplyPart[]): string =>
+  found
+    .flatMap((part) => (part.type === "deltas" ? part.deltas : []))
+    .map((delta) => (delta.type === "toolCall" ? delta.arguments : delta.text))
+    .join("");
+
+describe("claimTurn", () => {
+  test("of two that take over one lease the slower one is not in the other's way", async () => {
+    const held = gate();
+    const reached = gate();
+    const hooks: LogHooks = {};
+    const backend = memoryBackend(Date.now);
+    const gone = await started(sessionStore(backend));
+    await gone.claimTurn();
+    const later = { now: () => Date.now() + hour };
+    const fast = await sessionStore(backend, later).open("s", { mode: "write" });
+    const slow = await sessionStore(hookedBackend(backend, hooks), later).open("s", { mode: "write" });
+    hooks.append = async (lines, _, append) => {
+      if (lineText(lines).includes("turn_taken")) {
+        reached.open();
+        await held.opened;
+      }
+      return append();
+    };
+    const second = slow.claimTurn();
+    await reached.opened;
+    const claim = await fast.claimTurn({ ttlMs: 2 * hour });
+    held.open();
+    await expect(second).rejects.toMatchObject({ code: "TURN_BUSY", details: { claimId: claim.id } });
+    await fast.appendMessage(userMessage("at work"));
+    await claim.release();
+  });
+
+  test.each([-30 * hour, 30 * hour])(
+    "a clock that jumps by %d ms keeps nobody out, and the holder is told",
+    async (ms) => {
+      const backend = memoryBackend(Date.now);
+      const holder = await started(sessionStore(backend));
+      const claim = await holder.claimTurn();
+      const other = await sessionStore(backend, { now: () => Date.now() + ms }).open("s", { mode: "write" });
+      const taken = await other.claimTurn();
+      await expect(holder.appendMessage(userMessage("late"))).rejects.toMatchObject({
+        code: "TURN_LOST",
+        details: { id: "s", claimId: claim.id },
+      });
+      expect(claim.signal.reason).toMatchObject({ code: "TURN_LOST" });
+      await taken.release();
+    },
+  );
+
+  test("a lease is renewed, and lost by the renewal too", async () => {
+    let now = 0;
+    const backend = memoryBackend(Date.now);
+    const holder = await started(sessionStore(backend, { now: () => now }));
+    const claim = await holder.claimTurn({ ttlMs: 100 });
+    const watcher = await sessionStore(backend, { now: () => now }).open("s", { mode: "write" });
+    const lost = new Promise((resolve) => claim.signal.addEventListener("abort", resolve));
+    for (now = 90; now < 900; now += 90) {
+      await expect
+        .poll(async () => watcher.claimTurn().catch((error: SessileError) => error.code))
+        .toBe("TURN_BUSY");
+      const { renewed } = { renewed: now };
+      await expect
+        .poll(async () => lineText(await sideLines(backend, "s~claim")).includes(`"at":${renewed}`))
+        .toBe(true);
+    }
+    const later = await sessionStore(backend, { now: () => now + hour }).open("s", { mode: "write" });
+    await later.claimTurn({ ttlMs: 2 * hour });
+    await lost;
+    expect(claim.signal.aborted).toBe(true);
+  });
+
+  test("a handle that claimed it cannot claim it twice, and a read-only one never", async () => {
+    const store = memorySessionStore();
+    const session = await started(store);
+    await expect(session.claimTurn({ ttlMs: 1 })).rejects.toThrow("ttlMs: expected an integer >= 100, got 1");
+    await using _claim = await session.claimTurn();
+    await expect(session.claimTurn()).rejects.toMatchObject({ code: "TURN_BUSY" });
+    const reader = await store.open("s");
+    await expect(reader.claimTurn()).rejects.toMatchObject({ code: "SESSION_READ_ONLY" });
+    await expect(reader.reply(maker)).rejects.toMatchObject({ code: "SESSION_READ_ONLY" });
+  });
+
+  test("an append that waits while the turn is lost is refused", async () => {
+    const backend = memoryBackend(Date.now);
+    const holder = await started(sessionStore(backend));
+    await holder.claimTurn();
+    const other = await sessionStore(backend, { now: () => Date.now() + hour }).open("s", { mode: "write" });
+    await other.claimTurn({ ttlMs: 2 * hour });
+    await holder.refresh();
+    for (const conflict of ["reject", "branch", "follow"] as const)
+      await expect(
+        holder.append([{ type: "message", message: userMessage("x") }], { conflict }),
+      ).rejects.toMatchObject({
+        code: "TURN_LOST",
+      });
+    await expect(holder.updateInfo({ title: "x" })).rejects.toMatchObject({ code: "TURN_LOST" });
+  });
+});
+
+async function sideLines(
+  backend: ReturnType<typeof memoryBackend>,
+  id: string,
+): Promise<readonly Uint8Array[]> {
+  const log = await backend.open(id, { partition: "", mode: "read" });
+  const lines: Uint8Array[] = [];
+  for await (const batch of log?.read(undefined) ?? []) lines.push(...(batch.lines as readonly Uint8Array[]));
+  return lines;
+}
+
+describe("reply", () => {
+  /** Bytes that were appended to the record of a reply. */
+  function counted(): { readonly store: SessionStore; readonly count: { bytes: number; appends: number } } {
+    const count = { bytes: 0, appends: 0 };
+    const hooks: LogHooks = {
+      append(lines, _, append) {
+        const written = lineText(lines);
+        if (
+          /^(?:"|\{"(?:on|block|reply|ended))|sessile\.reply/m.test(written) &&
+          !written.includes('"message"')
+        ) {
+          count.bytes += new TextEncoder().encode(written).length;
+          count.appends++;
+        }
+        return append();
+      },
+    };
+    return { store: sessionStore(hookedBackend(memoryBackend(Date.now), hooks)), count };
+  }
+
+  test.each([
+    ["20 tokens a second, four to a batch", 4],
+    ["a fast one", 400],
+  ])("the record of %s costs at most 1.3 times the reply", async (_, tokens) => {
+    const { store, count } = counted();
+    const session = await started(store);
+    const reply = await session.reply({ ...maker, batchMs: 600_000 });
+    let sent = 0;
+    for (let at = 0; at < 4000; at++) {
+      const word = ["the ", "water ", "plants\n", "“été” "][at % 4] as string;
+      sent += new TextEncoder().encode(word).length;
+      reply.push(text(word));
+      if (at % tokens === 0) await reply.flush();
+    }
+    await reply.end(assistantMessage(maker, "done"));
+    expect(count.bytes / sent).toBeLessThan(1.3);
+    expect(count.appends).toBeGreaterThan(10);
+  });
+
+  test("deltas are written by size, and by time", async () => {
+    const { store, count } = counted();
+    const session = await started(store);
+    const reply = await session.reply({ ...maker, batchMs: 5, batchChars: 10 });
+    const before = count.appends;
+    reply.push(text("123456789"));
+    await expect.poll(() => count.appends).toBe(before + 1);
+    reply.push(text("1234567890"));
+    await expect.poll(() => count.appends).toBe(before + 2);
+    await reply.discard();
+  });
+
+  test("a record that cannot be written is an event, and whole with the next batch", async () => {
+    const hooks: LogHooks = {};
+    const backend = memoryBackend(Date.now);
+    const session = await started(sessionStore(hookedBackend(backend, hooks)));
+    const errors: string[] = [];
+    session.on("error", ({ operation }) => errors.push(operation));
+    const reply = await session.reply({ ...maker, batchChars: 1, batchMs: 600_000 });
+    let isFull = true;
+    hooks.append = (lines, _, append) => {
+      if (isFull && !lineText(lines).includes('"message"'))
+        throw new SessileError("STORAGE_FAILED", "full", {
+          details: { operation: "append", path: "s", errno: "ENOSPC" },
+        });
+      return append();
+    };
+    reply.push(text("one "));
+    await expect.poll(() => errors).toEqual(["reply"]);
+    isFull = false;
+    reply.push(text("two"));
+    await reply.flush();
+    const reader = await sessionStore(backend).open("s");
+    const found: ReplyPart[] = [];
+    for await (const part of reader.followReply(reply.id)) {
+      found.push(part);
+      break;
+    }
+    expect(textOf(found)).toBe("one two");
+    isFull = true;
+    await reply.end(assistantMessage(maker, "one two"));
+    isFull = false;
+    // The record was not removed: it is known by its id.
+    await session.close();
+    const next = await sessionStore(backend, { now: () => Date.now() + hour }).open("s", { mode: "write" });
+    expect((await next.turnState()).state).toBe("idle");
+    await (await next.reply(maker)).discard();
+    expect((await next.path()).filter(({ type }) => type === "message")).toHaveLength(2);
+  });
+
+  test("what its holder shows after a loss is refused, and the handle is free again", async () => {
+    const backend = memoryBackend(Date.now);
+    const holder = await started(sessionStore(backend));
+    const reply = await holder.reply(maker);
+    reply.push(text("shown"));
+    await reply.flush();
+    const other = await sessionStore(backend, { now: () => Date.now() + hour }).open("s", { mode: "write" });
+    await other.recoverReply();
+    await expect(reply.end(assistantMessage(maker, "shown, and more"))).rejects.toMatchObject({
+      code: "TURN_LOST",
+    });
+    expect(() => reply.push(text("!"))).toThrow("took over the turn");
+    expect(reply.signal.aborted).toBe(true);
+    await holder.refresh();
+    expect(await other.turnState()).toEqual({ state: "aborted", entryId: reply.id });
+    await (await holder.claimTurn()).release();
+  });
+
+  test("a failed append leaves it open, with all of it recorded", async () => {
+    const store = memorySessionStore();
+    const session = await started(store);
+    const other = await store.open("s", { mode: "write" });
+    const reply = await session.reply({ ...maker, batchMs: 600_000 });
+    reply.push(text("all of it"));
+    await other.appendMessage(userMessage("between"));
+    await expect(reply.end(assistantMessage(maker, "all of it"))).rejects.toMatchObject({
+      code: "CONCURRENT_WRITER",
+    });
+    const entry = await reply.end(assistantMessage(maker, "all of it"), { conflict: "branch" });
+    expect(entry.id).toBe(reply.id);
+    expect(textOf(await parts(other, reply.id))).toBe("all of it");
+  });
+
+  test("a reply without which the conversation went on is gone with the next one", async () => {
+    const store = memorySessionStore();
+    const session = await started(store);
+    const reply = await session.reply(maker);
+    reply.push(text("so far"));
+    await session.close();
+    const other = await store.open("s", { mode: "write" });
+    expect((await other.turnState()).state).toBe("interruptedReply");
+    await other.appendMessage(userMessage("never mind"));
+    expect((await other.turnState()).state).toBe("awaitingReply");
+    await (await other.reply(maker)).discard();
+    expect((await other.path()).filter(({ type }) => type === "message")).toHaveLength(2);
+  });
+
+  test("wrong calls are refused by name", async () => {
+    const session = await started(memorySessionStore());
+    await expect(session.reply({ provider: "", model: "m" })).rejects.toThrow(
+      "provider: expected a non-empty string",
+    );
+    await expect(session.reply({ ...maker, interrupted: "x" as never })).rejects.toThrow(
+      "interrupted: expected",
+    );
+    await expect(session.reply({ ...maker, batchMs: -1 })).rejects.toThrow(
+      "batchMs: expected an integer >= 0",
+    );
+    const reply = await session.reply(maker);
+    expect(() => reply.push(text("x", -1))).toThrow("index: expected the index of a block");
+    await reply.discard();
+    await reply.discard();
+    expect(() => reply.push(text("x"))).toThrow("push: the reply has ended");
+    await expect(reply.end(assistantMessage(maker, "x"))).rejects.toThrow("end: the reply has ended");
+    await expect(parts(session, reply.id)).rejects.toMatchObject({ code: "REPLY_NOT_FOUND" });
+    await expect(parts(session, reply.id, "x")).rejects.toThrow("from: expected an offset");
+    // Nothing is claimed any more.
+    await (await session.claimTurn()).release();
+  });
+});
+
+describe("the files beside a session", () => {
+  test("are gone when nothing is at work, and with the session", async () => {
+    const dir = temporaryDirectory();
+    const store = fileSessionStore({ dir, durability: "os" });
+    const session = await started(store);
+    const names = () =>
+      readdirSync(dirname(session.location as string)).filter((name) => !name.endsWith(".lock"));
+    const reply = await session.reply(maker);
+    reply.push(text("x"));
+    await reply.flush();
+    const [log = "", ...beside] = names().sort();
+    expect(beside).toEqual([`${log}.claim`, `${log}.reply`]);
+    await reply.end(assistantMessage(maker, "x"));
+    expect(names()).toEqual([log]);
+    await session.claimTurn();
+    await (await session.reply(maker)).flush();
+    await store.delete("s");
+    expect(names()).toEqual([]);
+    await session.close();
+    expect(names()).toEqual([]);
+  });
+
+  test("may be cut at any byte: what is left is a prefix, and the next reply works", async () => {
+    const dir = temporaryDirectory();
+    const session = await started(fileSessionStore({ dir, durability: "os" }));
+    const reply = await session.reply({ ...maker, batchMs: 600_000 });
+    const words = ["Let ", "me ", "“look” ", "at it."];
+    for (const word of words) {
+      reply.push(text(word));
+      await reply.flush();
+    }
+    const paths = ["claim", "reply"].map((kind) => `${session.location}.${kind}`);
+    const whole = paths.map((path) => readFileSync(path));
+    const original = readFileSync(session.location as string);
+    await reply.discard();
+    await session.close();
+    const now = () => Date.now() + hour;
+    const cut = async (at: number, which: number) => {
+      writeFileSync(session.location as string, original);
+      for (const [index, path] of paths.entries()) {
+        writeFileSync(path, whole[index] as Buffer);
+        if (index === which) truncateSync(path, Math.min(at, (whole[index] as Buffer).length));
+      }
+      const next = await fileSessionStore({ dir, durability: "os", now }).open("s", { mode: "write" });
+      const turn = await next.turnState();
+      const message = "message" in turn ? turn.message : undefined;
+      const left = message?.content.map((block) => ("text" in block ? block.text : "")).join("") ?? "";
+      expect(words.join("").startsWith(left)).toBe(true);
+      if (which === 0) expect(left).toBe(words.join(""));
+      const again = await next.reply(maker);
+      again.push(text("again"));
+      await again.flush();
+      await again.end(assistantMessage(maker, "again"));
+      await next.close();
+      const names = readdirSync(dirname(session.location as string)).filter(
+        (name) => !name.endsWith(".lock"),
+      );
+      expect(names).toHaveLength(1);
+    };
+    await fc.assert(fc.asyncProperty(fc.nat({ max: (whole[1] as Buffer).length }), fc.nat({ max: 1 }), cut), {
+      numRuns: 60,
+      examples: [
+        [0, 0],
+        [0, 1],
+        [1, 0],
+        [1, 1],
+      ],
+    });
+  }, 60_000);
+
+  test("of another session of that id are none of its", async () => {
+    const dir = temporaryDirectory();
+    const store = fileSessionStore({ dir, durability: "os" });
+    const session = await started(store);
+    await session.claimTurn();
+    const claim = readFileSync(`${session.location}.claim`, "utf8");
+    await session.close();
+    writeFileSync(
+      `${session.location}.claim`,
+      claim.replace(/"created":"[^"]*"/, '"created":"2020-01-01T00:00:00.000Z"'),
+    );
+    const next = await store.open("s", { mode: "write" });
+    expect((await next.turnState()).state).toBe("awaitingReply");
+    await (await next.claimTurn()).release();
+    await next.close();
+    rmSync(dir, { recursive: true });
+  });
+});
+
+describe("the lines of replies", () => {
+  const line = fc.oneof(
+    fc.string(),
+    fc.record({
+      on: fc.constantFrom("a", "b"),
+      block: fc.integer({ min: -1, max: 3 }),
+      type: fc.constantFrom("text", "thinking", "toolCall", "x"),
+    }),
+    fc.record({
+      reply: fc.constantFrom("a", "b"),
+      at: fc.nat(),
+      after: fc.constant("e"),
+      claim: fc.string(),
+      provider: fc.string(),
+      model: fc.string(),
+    }),
+    fc.record({ ended: fc.constantFrom("a", "b") }),
+    fc.jsonValue(),
+  );
+
+  test("read as something whatever they are", () => {
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 20 }), (lines) => {
+        const replies = new StoredReplies();
+        for (const value of lines) replies.apply(value);
+        for (const reply of replies.byId.values()) {
+          for (const block of reply.blocks) expect(block?.pieces.join("").length).toBe(block?.length);
+          expect(interruptedMessage(reply)?.content.length ?? 1).toBeGreaterThan(0);
+        }
+      }),
+    );
+  });
+});
