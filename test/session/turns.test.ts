@@ -255,6 +255,27 @@ describe("reply", () => {
     await (await holder.claimTurn()).release();
   });
 
+  test("nothing is recorded of it once another has taken it, so that nobody sees what is not kept", async () => {
+    const hooks: LogHooks = {};
+    const backend = memoryBackend(Date.now);
+    const holder = await started(sessionStore(backend));
+    const reply = await holder.reply({ ...maker, batchMs: 600_000 });
+    reply.push(text("kept"));
+    await reply.flush();
+    const later = { now: () => Date.now() + hour };
+    const other = await sessionStore(hookedBackend(backend, hooks), later).open("s", { mode: "write" });
+    hooks.append = async (lines, _, append) => {
+      if (!lineText(lines).includes('"message"')) return append();
+      reply.push(text(", late"));
+      await reply.flush();
+      expect(lineText(await sideLines(backend, "s~reply"))).not.toContain("late");
+      return append();
+    };
+    await other.recoverReply();
+    expect(textOf(await parts(other, reply.id))).toBe("kept");
+    expect.assertions(2);
+  });
+
   test("a failed append leaves it open, with all of it recorded", async () => {
     const store = memorySessionStore();
     const session = await started(store);

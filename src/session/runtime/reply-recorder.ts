@@ -57,18 +57,31 @@ export class ReplyLog {
     });
   }
 
-  /** Goes on with a reply of a claim that is gone. */
-  resume(id: string, claim: string): Promise<void> {
-    const isDone = () => this.#replies.byId.get(id)?.claimId === claim;
-    return this.#queue(() => this.#write(() => [{ resumed: id, claim }], isDone));
+  /**
+   * Takes a reply of a claim that is gone: its holder, if it comes back, records nothing more. Returns all that
+   * arrived; undefined if it has ended.
+   */
+  take(id: string, claim: string): Promise<StoredReply | undefined> {
+    const now = () => {
+      const reply = this.#replies.byId.get(id);
+      return reply?.hasEnded === false ? reply : undefined;
+    };
+    return this.#queue(async () => {
+      await this.#read();
+      await this.#write(
+        () => (now() === undefined ? [] : [{ resumed: id, claim }]),
+        () => now()?.claimId === claim,
+      );
+      return now();
+    });
   }
 
-  /** Records what of these blocks is not recorded. */
-  record(id: string, blocks: readonly (ReplyBlock | undefined)[]): Promise<void> {
+  /** Records what of these blocks is not recorded, while the reply is of this claim. */
+  record(id: string, claim: string, blocks: readonly (ReplyBlock | undefined)[]): Promise<void> {
     return this.#queue(async () => {
       if (!this.#log.isOpen) await this.#read();
       await this.#write(
-        () => this.#lines(id, blocks),
+        () => this.#lines(id, claim, blocks),
         () => false,
       );
     });
@@ -130,10 +143,10 @@ export class ReplyLog {
   }
 
   /** The lines for what of these blocks is not in the log. */
-  #lines(id: string, blocks: readonly (ReplyBlock | undefined)[]): readonly unknown[] {
+  #lines(id: string, claim: string, blocks: readonly (ReplyBlock | undefined)[]): readonly unknown[] {
     const stored = this.#replies.byId.get(id);
-    // Whoever took the turn over has ended it.
-    if (stored === undefined || stored.hasEnded) return [];
+    // Whoever took the turn over has it.
+    if (stored === undefined || stored.hasEnded || stored.claimId !== claim) return [];
     const lines: unknown[] = [];
     let at = this.#at;
     blocks.forEach((block, index) => {
@@ -171,6 +184,7 @@ function textAfter(block: ReplyBlock, offset: number): string {
 /** What a reply needs of the handle that it is made with. */
 export interface ReplyHost {
   readonly log: ReplyLog;
+  readonly claimId: string;
   readonly signal: AbortSignal;
   append(draft: EntryDraft, options: AppendOptions | undefined): Promise<SessionEntry>;
   /** Called for a write that failed, of what may be lost with this process. */
@@ -249,7 +263,7 @@ export class RecordedReply implements Reply {
   async flush(): Promise<void> {
     this.#stopTimer();
     this.#waiting = 0;
-    if (this.#state !== "ended") await this.#host.log.record(this.id, this.#blocks);
+    if (this.#state !== "ended") await this.#host.log.record(this.id, this.#host.claimId, this.#blocks);
   }
 
   async end(

@@ -76,7 +76,6 @@ export class SessionTurn {
         const id = left?.id ?? uniqueHex8() + uniqueHex8();
         const now = state.settings.now();
         if (left === undefined) await this.#replyLog.begin(id, state.leafId, now, lease.id, options);
-        else await this.#replyLog.resume(id, lease.id);
         const reply: RecordedReply = new RecordedReply(
           id,
           this.#replyHost(lease, release, () => reply),
@@ -170,6 +169,7 @@ export class SessionTurn {
     const handle = this.#handle;
     return {
       log: this.#replyLog,
+      claimId: lease.id,
       signal: lease.signal,
       append: async (draft: EntryDraft, options: AppendOptions | undefined) => {
         const [entry] = await handle.append([draft], options);
@@ -193,10 +193,12 @@ export class SessionTurn {
   ): Promise<StoredReply | undefined> {
     const left = (await this.#replyLog.open()).filter((reply) => !this.#isOwn(reply));
     const last = left.at(-1);
-    for (const reply of left) {
+    for (const { id } of left) {
       lease.signal.throwIfAborted();
+      const reply = await this.#replyLog.take(id, lease.id);
+      if (reply === undefined) continue;
       const message = (await this.#isOpen(reply)) ? interruptedMessage(reply) : undefined;
-      if (message !== undefined && policy === "continue" && reply === last) return reply;
+      if (message !== undefined && policy === "continue" && id === last?.id) return reply;
       // Of two at once only the first can follow its place.
       if (message !== undefined && policy !== "discard")
         await this.#handle.append([{ type: "message", id: reply.id, message }]);
