@@ -133,10 +133,11 @@ describe("migrate", () => {
       const store = postgresSessionStore({ db: server, schema });
       return store.migrate(parts === undefined ? {} : { parts });
     };
-    for (const schema of ["plain_tables", "two_tables"])
+    for (const schema of ["plain_tables", "two_tables", `"of%s"`])
       await server.query(`drop schema if exists ${schema} cascade`);
     await split("plain_tables");
     await split("two_tables", 2);
+    await split("of%s", 2);
     const refusal = { code: "STORAGE_FAILED", details: { errno: "0A000" } };
     await expect(split("plain_tables", 2)).rejects.toMatchObject(refusal);
     await expect(split("two_tables", 4)).rejects.toMatchObject(refusal);
@@ -463,6 +464,16 @@ describe("deleteBefore", () => {
         (select count(distinct id) from ${schema}.entry where partition = 'tenant')::integer as logs`,
     );
     expect(left).toEqual([{ sessions: 101, logs: 101 }]);
+    // Logs beside a session that is there, and one that is not.
+    await server.query(
+      `insert into ${schema}.session (id, epoch, size, modified_at, ${copied})
+      select v.id, gen_random_uuid(), 100, timestamptz '2020-01-01', ${copied}
+      from ${schema}.session, (values ('s0~reply'), ('s1~reply')) as v (id)
+      where partition = 'tenant' and ${schema}.session.id = 's0'`,
+    );
+    expect((await store.deleteBefore(before, options)).sessions).toBe(0);
+    const beside = await rowsOf(`select id from ${schema}.session where strpos(id, '~') > 0`);
+    expect(beside).toEqual([{ id: "s0~reply" }]);
     expect((await store.deleteBefore(before)).sessions).toBe(0);
     await expect(store.deleteBefore(new Date(Number.NaN))).rejects.toThrow(TypeError);
     const signal = AbortSignal.abort(new Error("enough"));

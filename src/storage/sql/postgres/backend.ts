@@ -112,7 +112,7 @@ async function deleteOld(
   for (;;) {
     signal?.throwIfAborted();
     const [row] = await database.query(operation, deleteBefore, [...values, maxDeleted, maxDeletedBytes]);
-    sessions += Number(row?.deleted);
+    sessions += Number(row?.sessions);
     bytes += Number(row?.bytes);
     // The next statement picks those that had an append no more.
     if (Number(row?.picked) === 0) return { sessions, bytes };

@@ -183,6 +183,7 @@ export const schemaVersion: number = migrations.length;
  * vacuumed by itself.
  */
 function splitTables(schema: string, parts: number): string {
+  const inFormat = schema.replaceAll("%", "%%");
   const split = (table: string, keys: string) => `
     create table ${schema}.${table}_parts (like ${schema}.${table} including all excluding indexes)
       partition by hash (partition);
@@ -190,7 +191,7 @@ function splitTables(schema: string, parts: number): string {
     alter table ${schema}.${table}_parts rename to ${table};
     ${keys}
     for part in 0 .. ${parts - 1} loop
-      execute format(${literal(`create table ${schema}.${table}_%s partition of ${schema}.${table}
+      execute format(${literal(`create table ${inFormat}.${table}_%s partition of ${inFormat}.${table}
         for values with (modulus ${parts}, remainder %s)`)}, part, part);
     end loop;`;
   return `
@@ -199,7 +200,7 @@ function splitTables(schema: string, parts: number): string {
     ${split("words", `create index words_session on ${schema}.words (partition, id);`)}
     alter table ${schema}.words alter column terms set statistics 0;
     for part in 0 .. ${parts - 1} loop
-      execute format(${literal(fewRows(schema, "words_%s"))}, part);
+      execute format(${literal(fewRows(inFormat, "words_%s"))}, part);
     end loop;`;
 }
 

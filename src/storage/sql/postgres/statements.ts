@@ -137,6 +137,12 @@ export function statementsFor(schemaName: string, search = false) {
       ), unworded as (
         delete from ${words} w using deleted where w.partition = $1 and w.id = deleted.id
       )`;
+  const isBefore = `partition = $1 and modified_at < $2::text::timestamptz
+      and modified_minute <= date_trunc('minute', $2::text::timestamptz at time zone 'UTC')`;
+  /** Whether a log beside a session's has none. The name of one beside a long name does not tell. */
+  const isAlone = `length(split_part(s.id, '~', 1)) < 120 and not exists (
+              select from ${session} o where o.partition = $1 and o.id = split_part(s.id, '~', 1)
+            )`;
   return {
     /** partition, id */
     find: `select epoch::text, head::text, size::text, preview is not null as previewed from ${session}
@@ -425,27 +431,25 @@ export function statementsFor(schemaName: string, search = false) {
         (select count(*) from deleted where strpos(id, '~') = 0)::integer as sessions`,
 
     /**
-     * partition, time, sessions and bytes at most: the oldest sessions before the time, and those of them that this
-     * call deleted. One that an append changes meanwhile stays.
+     * partition, time, sessions and bytes at most: the oldest sessions before the time, with logs that were beside a
+     * deleted one, and those of them that this call deleted. One that an append changes meanwhile stays.
      */
     deleteBefore: `with picked as materialized (
         select * from (
           select id, head, words_at, size, sum(size) over (order by modified_minute, id) - size as before
           from (
-            select * from ${session} where partition = $1 and modified_at < $2::text::timestamptz
-              and modified_minute <= date_trunc('minute', $2::text::timestamptz at time zone 'UTC')
+            select * from ${session} s where ${isBefore} and (strpos(id, '~') = 0 or ${isAlone})
             order by modified_minute, id limit $3::integer
           ) as oldest
         ) as sums where before < $4::bigint
       ), ${deleted}
-      select (select count(*) from picked)::integer as picked, count(*)::integer as deleted,
+      select (select count(*) from picked)::integer as picked, count(*)::integer as sessions,
         coalesce(sum(picked.size), 0)::text as bytes
-      from deleted join picked using (id)`,
+      from deleted join picked using (id) where strpos(id, '~') = 0`,
 
     /** partition, time: what deleteBefore would delete. */
     countBefore: `select count(*)::integer as sessions, coalesce(sum(size), 0)::text as bytes from ${session}
-      where partition = $1 and modified_at < $2::text::timestamptz
-        and modified_minute <= date_trunc('minute', $2::text::timestamptz at time zone 'UTC')`,
+      where ${isBefore} and strpos(id, '~') = 0`,
 
     /** The lower bound, the number at most: one probe of the index for each partition. */
     partitions: `with recursive found (partition, count) as (
