@@ -1,5 +1,5 @@
 import { type BlobQuotas, blobStore } from "sessile";
-import { postgresBlobQuotas, postgresBlobStore } from "sessile/postgres";
+import { postgresBlobQuotas } from "sessile/postgres";
 import { beforeAll, describe, expect, it } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
 import { holdAgainstModel } from "../support/blob-quotas.js";
@@ -40,24 +40,6 @@ describe("quotas in PGlite", () => {
     db.queries.length = 0;
     await stores[0]?.put(new Uint8Array(10));
     expect(db.queries).toHaveLength(2);
-  });
-
-  it("hold for stores of blobs in one database without further options", async () => {
-    const { quotas } = await emptyQuotas();
-    const server = await pglite();
-    // Each process has a driver of its own.
-    const stores = [1, 2].map(() =>
-      postgresBlobStore({ db: new FaultyDriver(server), schema, quota: 1000 }).partition("acme"),
-    );
-    const puts = Array.from({ length: 20 }, (_, seed) =>
-      (stores[seed % 2] as (typeof stores)[0]).put(new Uint8Array(90).fill(seed)),
-    );
-    const outcomes = await Promise.allSettled(puts);
-    const stored = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value.ref] : []));
-    expect(stored).toHaveLength(11);
-    expect((await quotas.usage("acme")).used).toBe(990);
-    await stores[1]?.delete(stored[0] as (typeof stored)[0]);
-    expect((await quotas.usage("acme")).used).toBe(900);
   });
 
   it("forget a reservation that expired before it had a name, and no other", async () => {

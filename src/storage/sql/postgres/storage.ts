@@ -7,7 +7,6 @@ import type { BlobSyntax } from "../dialect.js";
 import { postgresSessionBackend } from "./backend.js";
 import { postgresDatabase } from "./driver.js";
 import { identifier, type PostgresQuery, type PostgresSessionsOptions, schemaArgument } from "./options.js";
-import { postgresBlobQuotas } from "./quotas.js";
 
 /** Options of {@link postgresBlobStore}. */
 export type PostgresBlobsOptions = Pick<PostgresSessionsOptions, "db" | "schema" | "prepare" | "retryMs"> &
@@ -19,7 +18,7 @@ export type OpenPostgresOptions = Omit<PostgresSessionsOptions, "db"> & Omit<Ses
 /**
  * Creates a store of blobs in PostgreSQL, as rows of 1 MiB: for attachments beside their sessions, up to some
  * gigabytes. Take files or a bucket for more: the bytes go through the log of the server, and into its backups.
- * `maxBytes` is 100 MB by default. A `quota` holds for all processes, by the row of the partition in the table `quota`.
+ * `maxBytes` is 100 MB by default.
  *
  * @example
  * ```ts
@@ -31,15 +30,11 @@ export type OpenPostgresOptions = Omit<PostgresSessionsOptions, "db"> & Omit<Ses
  * ```
  */
 export function postgresBlobStore(options: PostgresBlobsOptions): SqlBlobStore {
-  const { db, quota } = options;
+  const { db } = options;
   const schema = schemaArgument(options.schema);
   const migrate = () => postgresSessionBackend({ db, schema }).migrate();
   const syntax = postgresBlobSyntax(identifier(schema));
-  const quotas = options.quotas ?? (quota === undefined ? undefined : postgresBlobQuotas(options));
-  return sqlBlobStore(
-    { syntax, database: postgresDatabase(db, options, true), migrate },
-    { ...options, ...(quotas !== undefined && { quotas }) },
-  );
+  return sqlBlobStore({ syntax, database: postgresDatabase(db, options, true), migrate }, options);
 }
 
 /**
