@@ -174,8 +174,10 @@ export class LogReader {
    */
   readAll({ bytes, at, end: stop }: KeptBytes, maxLineBytes: number, usual: UsualLines | undefined): void {
     this.readUsual(usual);
+    // Among the first 1,000 calls that of the array takes 0.2 us and Buffer's 1.4; later it takes twice as long (Node 24).
+    const search = usual === undefined ? bytes.indexOf : Uint8Array.prototype.indexOf;
     for (let start = 0, end = 0; start < stop; start = end + 1) {
-      end = bytes.indexOf(10, start);
+      end = search.call(bytes, 10, start);
       if (end - start > maxLineBytes) this.tooLong(at + start, end - start);
       else this.line(bytes, at + start, start, end);
     }
