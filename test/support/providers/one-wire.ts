@@ -16,8 +16,10 @@ import {
   toolResult,
   userMessage,
 } from "sessile";
+import { aiSdkMessages, readAiSdkReply } from "sessile/ai-sdk";
 import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
 import { ingest, replayAlways, replayCurrentTurn, replayNever, replayWithin } from "sessile/attachments";
+import { bedrockConverse, readBedrockReply } from "sessile/bedrock";
 import {
   type CompactionStrategy,
   compact,
@@ -65,7 +67,7 @@ export const growingStep: fc.Arbitrary<WireStep> = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       do: fc.constant("ask" as const),
-      model: fc.nat({ max: 2 }),
+      model: fc.nat({ max: 4 }),
       reply,
       end: fc.constantFrom<ReplyEnd>("whole", "whole", "whole", "whole", "cut"),
     }),
@@ -137,7 +139,9 @@ const strategies = (): readonly CompactionStrategy[] => [
   recentUserMessages({ keepUserTokens: 20 }),
   pruneThenSummarize({ output: 1, skipTurns: 0, protectTokens: 1, minimumTokens: 1 }),
 ];
-const models = ["claude-opus-5-5", "claude-fable-5-2", "gpt-6.2-sol"] as const;
+const models = ["claude-opus-5-5", "claude-fable-5-2", "gpt-6.2-sol", "bedrock", "ai-sdk"] as const;
+const converse = "anthropic.claude-opus-5-5-v1:0";
+const sdkModel = { provider: "anthropic.messages", modelId: "claude-sonnet-5-5" };
 const images = Array.from({ length: 8 }, (_, at) => png({ width: 3 + at, height: 4 }));
 
 const results = { do: "results", isReversed: false, images: 0 } as const;
@@ -254,11 +258,88 @@ export class Wire {
 
   async #ask(at: number, pieces: readonly ReplyPiece[], end: ReplyEnd): Promise<void> {
     const model = models[at] ?? models[0];
-    const message = model.startsWith("claude")
-      ? await this.#askAnthropic(model, pieces)
-      : await this.#askOpenai(model, pieces);
+    const message = await this.#reply(model, pieces);
     const cut = { ...message, stopReason: "aborted" };
     await this.#session.appendMessage(end === "cut" ? cut : message);
+  }
+
+  #reply(model: string, pieces: readonly ReplyPiece[]): Promise<AssistantMessage> {
+    if (model === "bedrock") return this.#askBedrock(pieces);
+    if (model === "ai-sdk") return this.#askAiSdk(pieces);
+    return model.startsWith("claude") ? this.#askAnthropic(model, pieces) : this.#askOpenai(model, pieces);
+  }
+
+  /** What the API behind another protocol gets, and its reply. */
+  #askClaude(request: BoundRequest, pieces: readonly ReplyPiece[], said: (piece: "text" | "call") => object) {
+    const { refused, dropped, read } = this.#anthropic.check(request);
+    this.count.requests++;
+    if (refused !== undefined) this.count.refused.push(refused);
+    this.count.dropped += dropped.length;
+    this.count.read += read;
+    const content = pieces.map((piece) =>
+      piece === "thinking" ? { type: piece, thinking: this.#word("Hm") } : { type: "other", ...said(piece) },
+    );
+    return this.#anthropic.reply(request, content);
+  }
+
+  async #askBedrock(pieces: readonly ReplyPiece[]): Promise<AssistantMessage> {
+    const tools = this.#declared().map((name) => ({ toolSpec: { name, inputSchema: { json: {} } } }));
+    const { value } = await this.#project(bedrockConverse({ model: converse }), tools);
+    const messages = value.messages.map(({ role, content }) => ({
+      role,
+      content: sent<Json[]>(content)
+        .filter((block) => !("cachePoint" in block))
+        .map((block) => {
+          const { reasoningText } = (block.reasoningContent ?? {}) as Json;
+          if (reasoningText === undefined) return { type: "other", ...block };
+          const { text: thinking, signature } = reasoningText as Json;
+          return { type: "thinking", thinking, signature };
+        }),
+    }));
+    const system = (value.system ?? []).filter((block) => !("cachePoint" in block));
+    const made = this.#askClaude({ model: converse, tools, system, messages }, pieces, (piece) =>
+      piece === "text"
+        ? { text: this.#word("Says") }
+        : { toolUse: { toolUseId: `tooluse_${this.#serial++}`, name: "read", input: { at: this.#serial } } },
+    );
+    const content = made.map(({ type, thinking: text, signature, ...block }) =>
+      type === "thinking" ? { reasoningContent: { reasoningText: { text, signature } } } : block,
+    );
+    const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 };
+    const reply = { output: { message: { role: "assistant", content } }, stopReason: "tool_use", usage };
+    return readBedrockReply(reply as never, { model: converse });
+  }
+
+  async #askAiSdk(pieces: readonly ReplyPiece[]): Promise<AssistantMessage> {
+    const tools = this.#declared();
+    const { value } = await this.#project(aiSdkMessages({ model: sdkModel }), tools, false);
+    const messages = value.messages.map(({ role, content }) => ({
+      role,
+      content: sent<Json[]>(
+        [content].flat().map((part) => (typeof part === "string" ? { text: part } : part)),
+      ).map((part) => {
+        if (part.type !== "reasoning") return { ...part, type: "other", kind: part.type };
+        const { anthropic } = part.providerOptions as { readonly anthropic: Json };
+        return { type: "thinking", thinking: part.text, signature: anthropic.signature };
+      }),
+    }));
+    const request = { model: sdkModel.modelId, tools, system: value.system, messages };
+    const made = this.#askClaude(request, pieces, (piece) =>
+      piece === "text"
+        ? { kind: "text", text: this.#word("Says") }
+        : {
+            ...{ kind: "tool-call", toolCallId: `toolu_${this.#serial++}`, toolName: "read" },
+            input: { at: this.#serial },
+          },
+    );
+    const content = made.map(({ type, kind, thinking, signature, ...part }) =>
+      type === "thinking"
+        ? { type: "reasoning", text: thinking, providerOptions: { anthropic: { signature } } }
+        : { type: kind, ...part },
+    ) as { readonly type: string }[];
+    const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 };
+    const response = { messages: [{ role: "assistant", content }] };
+    return readAiSdkReply({ model: sdkModel, content, finishReason: "tool-calls", usage, response });
   }
 
   async #askAnthropic(model: string, pieces: readonly ReplyPiece[]): Promise<AssistantMessage> {
@@ -315,7 +396,7 @@ export class Wire {
     return readOpenaiResponsesReply(responsesReply(output as never, { model }) as never, { model });
   }
 
-  async #project<V>(target: Target<V>, tools: unknown): Promise<Projection<V>> {
+  async #project<V>(target: Target<V>, tools: unknown, caches = true): Promise<Projection<V>> {
     const context = await this.#session.context();
     const { provider, model } = target.model;
     for (const { message } of context.items.slice(context.usageSince)) {
@@ -326,7 +407,7 @@ export class Wire {
       this.count.own += message.content.filter(({ type }, at) => type === "thinking" && at < last).length;
     }
     // Markers of the cache move, and are no part of the prefix.
-    const cache = this.count.requests % 3 === 0 ? {} : { cache: cacheConversation };
+    const cache = this.count.requests % 3 === 0 || !caches ? {} : { cache: cacheConversation };
     const options = { blobs: this.#blobs, tools, ...cache, ...this.#options };
     await this.#watch?.(context, target as Target<object>, options);
     return project(context, target, options);
@@ -349,6 +430,8 @@ export class Wire {
     return `${text} ${this.#serial++}.`;
   }
 }
+
+type Json = Record<string, unknown>;
 
 /** A request as it is on the wire. */
 function sent<T>(value: object): T {
