@@ -160,7 +160,7 @@ export const modules = [
     6,
     "when to compact, what stays, summaries, the file ledger",
     "models (`generate` is a port), projections",
-    [subpath("compaction", 20, "53.5 kB", "summaries of long contexts, four strategies")],
+    [subpath("compaction", 21, "53.5 kB", "summaries of long contexts, four strategies")],
   ),
   module(
     "turn",

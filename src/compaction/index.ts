@@ -25,6 +25,9 @@ export { planCompaction } from "./plan.js";
 export { prompts } from "./prompts.js";
 export { findCutPoint, hasInitialContext, initialContext } from "./retention.js";
 export {
+  type CutGain,
+  type CutGainOptions,
+  cutGain,
   type PruneOptions,
   planPrune,
   providerCompaction,

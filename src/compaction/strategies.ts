@@ -3,6 +3,8 @@
  * summaries that the provider's API made.
  */
 
+import { resourcesIn } from "../attachments/index.js";
+import { currentTurnStart } from "../attachments/internal.js";
 import { estimateMessageTokens } from "../content/estimate/index.js";
 import {
   type AssistantMessage,
@@ -15,7 +17,7 @@ import {
   type UserMessage,
 } from "../content/index.js";
 import { isProviderSummary, type ToolPair } from "../content/internal.js";
-import { integerArgument, integerOption } from "../core/arguments.js";
+import { describe, integerArgument, integerOption } from "../core/arguments.js";
 import { withoutFooter } from "./boundary.js";
 import { omissionText, prompts } from "./prompts.js";
 import {
@@ -35,6 +37,7 @@ import type {
   SummaryPart,
 } from "./strategy.js";
 import {
+  contextTokens,
   defaultReserveTokens,
   isOverflow,
   type ModelWindow,
@@ -379,6 +382,75 @@ export function planPrune(context: Context, options: PruneOptions = {}): PrunePl
   if (tokens <= minimum) return undefined;
   const drafts = cleared.reverse();
   return { drafts, entryIds: drafts.map(({ targetId }) => targetId), tokens };
+}
+
+/** Options of {@link cutGain}. */
+export interface CutGainOptions extends Omit<PruneOptions, "minimumTokens"> {
+  /** Prices of a million tokens: a row of `sessile/cost`, or yours. A write to the cache is `input` without one. */
+  readonly price: { readonly input: number; readonly cacheRead: number; readonly cacheWrite?: number };
+  /** Requests that the session is expected to make. Default 20. */
+  readonly requests?: number;
+}
+
+/** What a request would no longer have after a cut, and what the cut costs. JSON-safe. */
+export interface CutGain {
+  /** Attachments of finished turns, and their tokens beyond a description. */
+  readonly attachments: number;
+  readonly attachmentTokens: number;
+  /** Old tool output, by the rule of {@link planPrune}. */
+  readonly outputs: number;
+  readonly outputTokens: number;
+  /** Dollars, once: the rest is processed again in place of a read from the cache. */
+  readonly cost: number;
+  /** Dollars that each later request saves. */
+  readonly saved: number;
+  /** The requests after which the cut has paid; absent if it never does. */
+  readonly paidAfter?: number;
+  readonly isWorth: boolean;
+}
+
+/**
+ * Whether it is worth a cut now: a compaction, or a prune with `replayCurrentTurn` once, removes what stays in each
+ * request of an append-only session. Reasoning that a cut makes invalid, and the summary's own price, are not in it.
+ * A trigger beside those by size.
+ *
+ * @throws RangeError for a price or a count below 0
+ * @example
+ * ```ts
+ * const { input, cacheRead, cacheWrite } = { input: 5, cacheRead: 0.5, cacheWrite: 6.25 };
+ * const gain = cutGain(await session.context(), { price: { input, cacheRead, cacheWrite } });
+ * if (gain.isWorth) console.log(gain.attachments, gain.outputTokens, gain.paidAfter);
+ * ```
+ */
+export function cutGain(context: Context, options: CutGainOptions): CutGain {
+  const { price, requests = 20, ...pruning } = options;
+  const { input, cacheRead, cacheWrite = input } = price;
+  for (const [name, value] of Object.entries({ input, cacheRead, cacheWrite, requests }))
+    if (!(value >= 0)) throw new RangeError(`${name}: expected a number >= 0, got ${describe(value)}`);
+  const past = context.items.slice(0, currentTurnStart(context));
+  const plan = planPrune(context, { ...pruning, minimumTokens: 0 });
+  // Cleared output keeps the descriptions of its attachments.
+  const attachmentTokens = past.reduce((sum, { message }) => {
+    const inFull = estimateMessageTokens(message, { replay: () => "full" });
+    return sum + inFull - estimateMessageTokens(message);
+  }, 0);
+  const outputTokens = plan?.tokens ?? 0;
+  const removed = attachmentTokens + outputTokens;
+  const rest = Math.max(0, contextTokens(context) - removed);
+  const million = 1_000_000;
+  const cost = (rest * Math.max(0, cacheWrite - cacheRead)) / million;
+  const saved = (removed * cacheRead) / million;
+  const paidAfter = saved > 0 ? Math.ceil(cost / saved) : undefined;
+  return {
+    attachments: resourcesIn({ items: past }).filter(({ kind }) => kind !== "link").length,
+    attachmentTokens,
+    outputs: plan?.entryIds.length ?? 0,
+    outputTokens,
+    cost,
+    saved,
+    ...(paidAfter === undefined ? {} : { paidAfter }),
+    isWorth: paidAfter !== undefined && paidAfter <= requests,
+  };
 }
 
 function isSummary(message: ContextMessage): boolean {

@@ -66,6 +66,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "isOverflow",
     "contextTokens",
     "findCutPoint",
+    "cutGain",
     "planPrune",
     "planCompaction",
     "compact",
