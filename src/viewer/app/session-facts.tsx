@@ -6,6 +6,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ModelCost, SessionCost } from "../../providers/cost/index.js";
 import { type Timeline, type TimelinePoint, timelineColumns } from "../model/rows.js";
+import { modelCost } from "../model/session-model.js";
 import {
   agoText,
   bytesText,
@@ -136,14 +137,14 @@ function useCosts({ model, models, view }: ViewerState): Costs {
     let isWanted = true;
     const sum = async () => {
       await pause();
-      const cost = await model.cost(pause);
+      const cost = await modelCost(model, pause);
       const others = new Map<string, number>();
       if (isWanted) setCosts({ cost, others });
       if (view.session !== models.main) return;
       for (const key of models.keys.slice(1)) {
         await pause();
         if (!isWanted) return;
-        others.set(key, (await models.get(key).cost(pause)).cost.total);
+        others.set(key, (await modelCost(models.get(key), pause)).cost.total);
       }
       if (isWanted && others.size > 0) setCosts({ cost, others });
     };

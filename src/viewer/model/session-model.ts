@@ -51,7 +51,6 @@ export class SessionModel implements ContextSource {
   #facts: SessionFacts | undefined;
   #started: ReadonlyMap<string, number> | undefined;
   #links: readonly SubagentLink[] | undefined;
-  #cost: Promise<SessionCost> | undefined;
   /** Grows with each change. */
   version = 0;
 
@@ -71,7 +70,7 @@ export class SessionModel implements ContextSource {
     this.#tree = new SessionTree(this.#entries);
     const isKnown = leafId === null || this.#tree.has(leafId);
     this.#leafId = isKnown ? leafId : (this.#entries.at(-1)?.id ?? null);
-    this.#newest = this.#facts = this.#started = this.#branches = this.#links = this.#cost = undefined;
+    this.#newest = this.#facts = this.#started = this.#branches = this.#links = undefined;
     this.version++;
   }
 
@@ -147,29 +146,37 @@ export class SessionModel implements ContextSource {
     this.#facts ??= entryFacts(this.#entries);
     return this.#facts;
   }
+}
 
-  /**
-   * The cost of all branches.
-   *
-   * @param pause lets the page handle events
-   */
-  cost(pause: () => Promise<void>): Promise<SessionCost> {
-    this.#cost ??= this.#sumCost(pause);
-    return this.#cost;
-  }
+/** Sums that were made, each of one version of a session. */
+const costs = new WeakMap<SessionModel, { readonly version: number; readonly cost: Promise<SessionCost> }>();
 
-  #sumCost(pause: () => Promise<void>): Promise<SessionCost> {
-    const byId = this.#byId;
-    let read = 0;
-    const entry = async (id: string) => {
-      if (++read % entriesPerSlice === 0) await pause();
-      return byId.get(id);
-    };
-    const session = { tree: async () => this.#tree, entry };
-    const { prices } = this;
-    // The entries are there, so that the session's errors of missing entries do not occur.
-    return sessionCost(session as Parameters<typeof sessionCost>[0], prices === undefined ? {} : { prices });
-  }
+/**
+ * The cost of all branches.
+ *
+ * @param pause lets the page handle events
+ */
+export function modelCost(model: SessionModel, pause: () => Promise<void>): Promise<SessionCost> {
+  const { version } = model;
+  const known = costs.get(model);
+  if (known?.version === version) return known.cost;
+  const cost = sumCost(model, pause);
+  costs.set(model, { version, cost });
+  return cost;
+}
+
+function sumCost(model: SessionModel, pause: () => Promise<void>): Promise<SessionCost> {
+  const { tree, prices, entries } = model;
+  // Those of this version: more may come meanwhile.
+  const byId = new Map(entries.map((entry) => [entry.id, entry]));
+  let read = 0;
+  const entry = async (id: string) => {
+    if (++read % entriesPerSlice === 0) await pause();
+    return byId.get(id);
+  };
+  const session = { tree: async () => tree, entry };
+  // The entries are there, so that the session's errors of missing entries do not occur.
+  return sessionCost(session as Parameters<typeof sessionCost>[0], prices === undefined ? {} : { prices });
 }
 
 /** The link that an entry is; undefined for others. */
