@@ -12,46 +12,27 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import {
-  type AssistantMessage,
-  type Context,
   cacheConversation,
   messageText,
-  project,
   type SessionEntry,
-  type ToolCallState,
-  type ToolResultMessage,
   toolCalls,
-  toolResult,
-  toolStarted,
   type UnknownEntry,
   userMessage,
 } from "sessile";
-import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
-import { ingest, replayCurrentTurn, runViewTool, viewTool, viewToolName } from "sessile/attachments";
-import { compact, contextTokens, type Generate, rollingSummary, summarizeBranch } from "sessile/compaction";
-import { SessileError } from "sessile/errors";
+import { ingest, replayCurrentTurn } from "sessile/attachments";
+import { rollingSummary, summarizeBranch } from "sessile/compaction";
 import { fileBlobStore, fileSessionStore, readLocalFile } from "sessile/node";
+import { anthropic, generateBy, runTurn, type TurnOptions } from "sessile/turn";
 import { claudeClient, type Said, type Turn } from "./support/offline-claude.js";
-import { runTool } from "./support/workspace-tools.js";
+import { workspaceTools } from "./support/workspace-tools.js";
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { at: { type: "string" } } });
 const [given, ...prompts] = positionals;
 const dir = given === undefined ? await scratchProject() : resolve(given);
 if (given === undefined) prompts.push("Write notes on this project.", "What does @dot.png show?");
 
-const model = process.env.ANTHROPIC_MODEL ?? "claude-opus-5-5";
 const window = Number(process.env.CONTEXT_WINDOW ?? 200_000);
-const system = `You are a coding agent. You work in ${dir}. Be brief.`;
-const tools = [
-  declared("read", "Reads a text file, or shows an image.", "path"),
-  declared("write", "Writes a file.", "path", "content"),
-  declared("edit", "Replaces a text that a file has once.", "path", "oldText", "newText"),
-  declared("bash", "Runs a command.", "command"),
-  viewTool("anthropic"),
-];
-const client = claudeClient(script);
-const target = anthropicMessages({ model });
-const strategy = rollingSummary();
+const model = anthropic(claudeClient(script), { model: process.env.ANTHROPIC_MODEL ?? "claude-opus-5-5" });
 
 // DIR/.sessile/sessions has a JSON Lines file for each session, DIR/.sessile the bytes of attachments, each once.
 const blobs = fileBlobStore({ dir: join(dir, ".sessile") });
@@ -63,89 +44,38 @@ for (const { line, message } of session.diagnostics) console.warn(`line ${line}:
 // A printed entry is on disk: it survives a kill of this process.
 session.on("entry", ({ entry }) => console.log(`  + ${lineOf(entry)}`));
 
-if (values.at !== undefined) {
-  await summarizeBranch(session, values.at, { window, generate });
-} else if ((await session.turnState()).state !== "idle") {
-  console.log("The last turn was interrupted. It goes on:");
-  await finishTurn();
-}
+const options: TurnOptions = {
+  model,
+  blobs,
+  instructions: `You are a coding agent. You work in ${dir}. Be brief.`,
+  tools: workspaceTools(dir),
+  // A model that binds its reasoning to the request would get attachments in each turn.
+  project: { replay: replayCurrentTurn, cache: cacheConversation },
+  compaction: { strategy: rollingSummary(), window },
+  onDelta: (delta) => void (delta.type === "text" && process.stdout.write(delta.text)),
+  onEvent: ({ type, phase, attributes }) => {
+    if (type === "gen_ai.client.inference" && phase === "end") console.log();
+    const { "turn.compaction.tokens_before": before, "turn.compaction.tokens_after": after } = attributes;
+    if (after !== undefined) console.log(`  compacted: ${before} -> ${after} tokens`);
+  },
+};
+
+if (values.at !== undefined)
+  await summarizeBranch(session, values.at, { window, generate: generateBy(model) });
+// A turn that the last process left goes on.
+else await runTurn(session, { ...options, signal: AbortSignal.timeout(15 * 60_000) });
 for (const prompt of prompts) {
   console.log(`\n> ${prompt}`);
   const paths = [...prompt.matchAll(/(?<!\S)@([\w./-]*\w)/g)].map(([, path = ""]) => resolve(dir, path));
   const files = await Promise.all(paths.map((path) => readLocalFile(path)));
-  await session.appendMessage(userMessage(prompt, ...(await ingest(files, { blobs }))));
-  await finishTurn();
+  const message = userMessage(prompt, ...(await ingest(files, { blobs })));
+  await runTurn(session, { ...options, message, signal: AbortSignal.timeout(15 * 60_000) });
 }
 
 console.log(`\nsession: ${session.location}
 look:    npx sessile show ${session.location}
          npx sessile view ${session.location}
 next:    npm run demo -- ${dir} "PROMPT"`);
-
-/** Runs the turn to its end. The session says what comes next, so a turn that a crash interrupted needs no other code. */
-async function finishTurn(): Promise<void> {
-  const signal = AbortSignal.timeout(15 * 60_000);
-  for (;;) {
-    const turn = await session.turnState();
-    if (turn.state === "awaitingReply" || turn.state === "paused") {
-      await session.appendMessage(await ask(signal));
-    } else if (turn.state === "awaitingResults") {
-      for (const call of turn.calls) await session.appendMessage(await resultOf(call, signal));
-    } else {
-      return;
-    }
-  }
-}
-
-async function resultOf({ call, state }: ToolCallState, signal: AbortSignal): Promise<ToolResultMessage> {
-  if (call.name === viewToolName) return runViewTool(session, call, { blobs, signal });
-  // The process that started it died. Its effects are unknown, so it is not run again: the model decides.
-  if (state === "running")
-    return { ...toolResult(call, "Interrupted. Its effects are unknown."), isError: true };
-  // Written before the tool runs: after a crash, a call without this entry was not started.
-  await session.append([toolStarted.draft({ toolCallId: call.id })]);
-  return runTool(call, { dir, blobs, signal });
-}
-
-/** Asks the model, and prints its text as it comes. */
-async function ask(signal: AbortSignal): Promise<AssistantMessage> {
-  // A model that binds its reasoning to the request would get attachments in each turn.
-  const options = { blobs, viewTool: true, replay: replayCurrentTurn, cache: cacheConversation, signal };
-  const { value } = await project(await contextWithRoom(signal), target, options);
-  const stream = client.messages.stream({ model, max_tokens: 8192, system, tools, ...value }, { signal });
-  stream.on("text", (text) => process.stdout.write(text));
-  const reply = readAnthropicReply(await stream.finalMessage(), { model });
-  if (messageText(reply) !== "") console.log();
-  return reply;
-}
-
-/** Returns the context, compacted first if it is too long for the model's window. */
-async function contextWithRoom(signal: AbortSignal): Promise<Context> {
-  const context = await session.context();
-  if (!strategy.shouldCompact(context, { window, tokens: contextTokens(context) })) return context;
-  try {
-    const result = await compact(session, { strategy, window, generate, signal });
-    if ("tokensAfter" in result)
-      console.log(`  ${result.status}: ${result.tokensBefore} -> ${result.tokensAfter} tokens`);
-  } catch (error) {
-    // Nothing was written. The provider decides whether it takes the long context.
-    if (!SessileError.is(error, "SUMMARY_FAILED") && !SessileError.is(error, "IRREDUCIBLE")) throw error;
-    console.warn(error.message);
-  }
-  return session.context();
-}
-
-/** Writes a summary: the model is asked for a text, outside the conversation. */
-async function generate(...[{ system, text }, { signal, maxTokens }]: Parameters<Generate>) {
-  const body = { model, max_tokens: maxTokens, system, messages: [{ role: "user" as const, content: text }] };
-  const message = readAnthropicReply(await client.messages.create(body, { signal }), { model });
-  return { text: messageText(message), usage: message.usage };
-}
-
-function declared(name: string, description: string, ...required: string[]) {
-  const properties = Object.fromEntries(required.map((each) => [each, { type: "string" }]));
-  return { name, description, input_schema: { type: "object" as const, properties, required } };
-}
 
 /** An entry on one line. */
 function lineOf(entry: SessionEntry | UnknownEntry | undefined): string {

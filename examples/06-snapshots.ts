@@ -74,7 +74,7 @@ async function turn(prompt: string): Promise<string> {
         if (snapshot !== undefined) console.log(`  (snapshot ${snapshot.commit.slice(0, 7)})`);
         for (const { path, reason } of snapshot?.leftOut ?? []) console.log(`  (without ${path}: ${reason})`);
         await session.append([toolStarted.draft({ toolCallId: call.id })]);
-        await session.appendMessage(await runTool(call, { dir, blobs, signal }));
+        await session.appendMessage(await runTool(call, dir, { session, signal }));
       }
     } else {
       const changed = await snapshots.changedFiles(question.id, session.leafId ?? "");

@@ -167,7 +167,7 @@ export const modules = [
     7,
     "the loop of an agent: requests, calls, steering, retries",
     "HTTP, keys; clients but as arguments",
-    [subpath("turn", 9, "139.5 kB", "one durable turn: model, tools, steering")],
+    [subpath("turn", 10, "140 kB", "one durable turn: model, tools, steering")],
   ),
   module("memory", 7, "blocks of text, prompts, their tools", "models", [
     subpath("memory", 1, "51.5 kB", "facts and documents beside history"),

@@ -2,56 +2,70 @@ import { execFile } from "node:child_process";
 import { lstat, mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { promisify } from "node:util";
-import { type BlobStore, type MessagePart, type ToolCall, type ToolResultMessage, toolResult } from "sessile";
-import { ingest } from "sessile/attachments";
+import { type ToolCall, toolResult } from "sessile";
+import { sniff } from "sessile/media";
 import { readLocalFile } from "sessile/node";
+import { type Tool, type ToolContext, tool } from "sessile/turn";
+import { z } from "zod";
 
-/** A directory and the store of images that tools show. */
-export interface Workspace {
-  readonly dir: string;
-  readonly blobs: Pick<BlobStore, "put">;
-  readonly signal: AbortSignal;
+/** The tools of a coding agent: `read`, `write`, `edit` and `bash`, in a directory. */
+export function workspaceTools(dir: string): readonly Tool[] {
+  return [
+    tool({
+      name: "read",
+      description: "Reads a text file, or shows an image.",
+      parameters: texts("path"),
+      run: async ({ path }, { signal }) => {
+        const file = await readLocalFile(await inside(dir, path), { signal });
+        return sniff(file.bytes)?.kind === "image" ? file : clipped(new TextDecoder().decode(file.bytes));
+      },
+    }),
+    tool({
+      name: "write",
+      description: "Writes a file.",
+      parameters: texts("path", "content"),
+      run: async ({ path, content }) => {
+        const file = await inside(dir, path);
+        await mkdir(dirname(file), { recursive: true });
+        await writeFile(file, content);
+        return "written";
+      },
+    }),
+    tool({
+      name: "edit",
+      description: "Replaces a text that a file has once.",
+      parameters: texts("path", "oldText", "newText"),
+      run: async ({ path, oldText, newText }) => {
+        const file = await inside(dir, path);
+        const parts = (await readFile(file, "utf8")).split(oldText);
+        if (parts.length !== 2) throw new Error(`oldText is there ${parts.length - 1} times, expected once`);
+        await writeFile(file, parts.join(newText));
+        return "edited";
+      },
+    }),
+    tool({
+      name: "bash",
+      description: "Runs a command.",
+      parameters: texts("command"),
+      run: ({ command }, { signal }) => bash(command, dir, signal),
+    }),
+  ];
 }
 
-/** Runs a call of `read`, `write`, `edit` or `bash`. A failure is a result too, because the model has to see it. */
-export async function runTool(call: ToolCall, workspace: Workspace): Promise<ToolResultMessage> {
+/** Runs a call in a loop that is written by hand. A failure is a result too, because the model has to see it. */
+export async function runTool(call: ToolCall, dir: string, context: Omit<ToolContext, "call">) {
   try {
-    return toolResult(call, await output(call, workspace));
+    const found = workspaceTools(dir).find(({ name }) => name === call.name);
+    if (found === undefined) throw new Error(`there is no tool ${call.name}`);
+    return toolResult(call, String(await found.run(call.arguments, { ...context, call })));
   } catch (error) {
     return { ...toolResult(call, error instanceof Error ? error.message : String(error)), isError: true };
   }
 }
 
-async function output(
-  { name, arguments: args }: ToolCall,
-  { dir, blobs, signal }: Workspace,
-): Promise<MessagePart> {
-  const argument = (key: string): string => {
-    const value = (args as Record<string, unknown> | undefined)?.[key];
-    if (typeof value === "string") return value;
-    throw new Error(`${key}: expected a string`);
-  };
-  if (name === "bash") return bash(argument("command"), dir, signal);
-  const path = await inside(dir, argument("path"));
-  switch (name) {
-    case "read": {
-      const file = await ingest(await readLocalFile(path, { signal }), { blobs, source: "tool" });
-      return file.kind === "image" ? file : clipped(await readFile(path, "utf8"));
-    }
-    case "write":
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, argument("content"));
-      return "written";
-    case "edit": {
-      const parts = (await readFile(path, "utf8")).split(argument("oldText"));
-      if (parts.length !== 2) throw new Error(`oldText is there ${parts.length - 1} times, expected once`);
-      await writeFile(path, parts.join(argument("newText")));
-      return "edited";
-    }
-    default:
-      throw new Error(`there is no tool ${name}`);
-  }
-}
+/** A schema of an object of texts. */
+const texts = <K extends string>(...names: readonly K[]) =>
+  z.object(Object.fromEntries(names.map((name) => [name, z.string()])) as Record<K, z.ZodString>);
 
 /** The real path of a file below the directory; the file need not exist yet. */
 async function inside(dir: string, path: string): Promise<string> {

@@ -79,8 +79,8 @@ export class TurnTrace {
     });
   }
 
-  compaction(): TurnSpan {
-    return this.#begin("turn.compaction", "compact", "", undefined, {});
+  compaction(trigger: string): TurnSpan {
+    return this.#begin("turn.compaction", "compact", "", undefined, { "turn.compaction.trigger": trigger });
   }
 
   note(type: "turn.retry" | "turn.refusal", attributes: TurnAttributes): void {
@@ -127,4 +127,11 @@ export function errorType(error: unknown): string {
   const { status, code, name } = (error ?? {}) as { status?: unknown; code?: unknown; name?: unknown };
   if (typeof status === "number") return String(status);
   return [code, name].find((one): one is string => typeof one === "string" && one !== "") ?? "_OTHER";
+}
+
+/** The size of a context before and after a compaction, in tokens. */
+export function compactionSizes(result: object): TurnAttributes {
+  const { tokensBefore, tokensAfter } = result as { tokensBefore?: number; tokensAfter?: number };
+  if (tokensBefore === undefined || tokensAfter === undefined) return {};
+  return { "turn.compaction.tokens_before": tokensBefore, "turn.compaction.tokens_after": tokensAfter };
 }

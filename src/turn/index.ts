@@ -10,6 +10,7 @@ export {
   bedrock,
   gemini,
   geminiInteractions,
+  generateBy,
   type ModelRequest,
   openaiChat,
   openaiResponses,

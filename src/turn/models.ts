@@ -3,7 +3,10 @@
  * its type is named here by the methods that are called.
  */
 
-import { toolShapes } from "../content/internal.js";
+import type { Generate } from "../compaction/index.js";
+import { type AssistantMessage, contextFrom, messageText, userMessage } from "../content/index.js";
+import { isBroken, toolShapes } from "../content/internal.js";
+import { SessileError } from "../core/errors/index.js";
 import { isRecord } from "../core/shape.js";
 import {
   type AnthropicMessagesOptions,
@@ -19,7 +22,7 @@ import {
   geminiStream,
   geminiInteractions as interactionsTarget,
 } from "../providers/gemini/index.js";
-import type { ReplyStream, Target } from "../providers/index.js";
+import { project, type ReplyStream, type Target } from "../providers/index.js";
 import {
   openaiChat as chatTarget,
   type OpenaiChatOptions,
@@ -50,6 +53,33 @@ export interface TurnModel<V = unknown> {
   declare(tools: readonly ToolDeclaration[]): readonly unknown[];
   /** Sends a request, and gives the reply as it comes. Rejects with the client's error if it is refused. */
   ask(request: ModelRequest<V>): ReplyStream | Promise<ReplyStream>;
+}
+
+/**
+ * Asks a model for a text outside the conversation, as `compact` and `summarizeBranch` do for a summary.
+ * @example
+ * ```ts
+ * const generate = generateBy(anthropic(new Anthropic(), { model: "claude-haiku-5-5" }));
+ * ```
+ */
+// biome-ignore lint/suspicious/noExplicitAny: the value goes from the model's target to the model
+export function generateBy(model: TurnModel<any>): Generate {
+  return async ({ system, text }, { signal, maxTokens }) => {
+    const context = contextFrom([{ role: "system", content: system, timestamp: 0 }, userMessage(text)]);
+    const { value } = await project(context, model.target, { signal });
+    const stream = await model.ask({ value, tools: [], isContinued: false, maxTokens, signal });
+    const message = await stream.message();
+    if (isBroken(message)) throw replyError(stream, message);
+    return { text: messageText(message), ...(message.usage === undefined ? {} : { usage: message.usage }) };
+  };
+}
+
+/** The error of a reply that broke off. */
+export function replyError(
+  stream: ReplyStream,
+  { errorMessage = "the reply broke off" }: AssistantMessage,
+): unknown {
+  return stream.error ?? new SessileError("REPLY_FAILED", errorMessage, { details: {} });
 }
 
 /** Options of every model here, beside those of its target. */

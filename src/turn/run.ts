@@ -5,21 +5,13 @@
 
 import { runViewTool, viewTool, viewToolName } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
-import {
-  type CompactionTrigger,
-  compact,
-  contextTokens,
-  type Generate,
-  isContextOverflow,
-} from "../compaction/index.js";
+import { type CompactionTrigger, compact, contextTokens, isContextOverflow } from "../compaction/index.js";
 import {
   type AssistantMessage,
-  contextFrom,
   messageText,
   type ToolCall,
   type ToolResultMessage,
   type UserMessage,
-  userMessage,
 } from "../content/index.js";
 import { isBroken, toolsAfter } from "../content/internal.js";
 import { integerOption } from "../core/arguments.js";
@@ -46,7 +38,8 @@ import {
   toolStarted,
 } from "../session/index.js";
 import { interruptedWords } from "../session/internal.js";
-import { errorType, TurnTrace } from "./events.js";
+import { compactionSizes, errorType, TurnTrace } from "./events.js";
+import { generateBy, replyError } from "./models.js";
 import type { TurnEnd, TurnOptions } from "./options.js";
 import { retryWait } from "./retry.js";
 import { besideSteering, followSteering, steer, waitingMessages } from "./steering.js";
@@ -302,42 +295,41 @@ class Turn {
       tools: this.#declared,
       signal: this.#signal,
     };
-    for (let isCompacted = false; ; isCompacted = true) {
-      const context = await this.#session.context();
-      const tokens = contextTokens(context);
-      const isFull = (factor: number) =>
-        !isCompacted &&
-        compaction !== undefined &&
-        compaction.strategy.shouldCompact(context, { window: compaction.window, tokens: tokens * factor });
-      if (isFull(1) && (await this.#compact())) continue;
-      const projection = await project(
-        select === undefined ? context : await select(context),
-        target,
-        options,
-      );
-      // A cache that is lost anyway is the cheapest moment for a cut that is near.
-      if (isFull(1) || (isFull(earlyFactor) && projection.prefix.state === "changed")) {
-        if (await this.#compact()) continue;
+    let context = await this.#session.context();
+    const makes = async () =>
+      project(select === undefined ? context : await select(context), target, options);
+    const isDue = (factor: number) =>
+      compaction?.strategy.shouldCompact(context, {
+        window: compaction.window,
+        tokens: contextTokens(context) * factor,
+      }) === true;
+    let projection = isDue(1) ? undefined : await makes();
+    // A cache that is lost anyway is the cheapest moment for a cut that is near.
+    if (projection === undefined || (projection.prefix.state === "changed" && isDue(earlyFactor))) {
+      if (await this.#compact()) {
+        context = await this.#session.context();
+        projection = undefined;
       }
-      onRequest?.(projection);
-      return projection;
+      projection ??= await makes();
     }
+    onRequest?.(projection);
+    return projection;
   }
 
   /** Compacts. Returns whether the context is shorter; a failure has written nothing. */
   async #compact(trigger?: CompactionTrigger): Promise<boolean> {
     const { compaction } = this.#options;
     if (compaction === undefined) return false;
-    const span = this.#trace.compaction();
+    const span = this.#trace.compaction(trigger ?? "mid-turn");
     const options = {
-      generate: this.#generate,
+      generate: generateBy(this.#options.model),
       ...compaction,
       ...(trigger === undefined ? {} : { trigger }),
       signal: this.#signal,
     };
     try {
       const result = await compact(this.#session, options);
-      span.end({ "turn.compaction.status": result.status });
+      span.end({ "turn.compaction.status": result.status, ...compactionSizes(result) });
       return result.status === "compacted" || result.status === "pruned";
     } catch (error) {
       span.end({}, error);
@@ -347,17 +339,6 @@ class Turn {
       throw error;
     }
   }
-
-  /** Writes a summary by the turn's model, outside the conversation. */
-  readonly #generate: Generate = async ({ system, text }, { signal, maxTokens }) => {
-    const { model } = this.#options;
-    const context = contextFrom([{ role: "system", content: system, timestamp: 0 }, userMessage(text)]);
-    const { value } = await project(context, model.target, { signal });
-    const stream = await model.ask({ value, tools: [], isContinued: false, maxTokens, signal });
-    const message = await stream.message();
-    if (isBroken(message)) throw replyError(stream, message);
-    return { text: messageText(message), usage: message.usage };
-  };
 
   /**
    * Sends a request. `message` is the reply, or what came of one that broke off; `error` says why it did. `isDropped`:
@@ -597,14 +578,6 @@ function parallelGroups(
     isOpen = isParallel;
   }
   return groups;
-}
-
-/** The error of a reply that broke off. */
-function replyError(
-  stream: ReplyStream,
-  { errorMessage = "the reply broke off" }: AssistantMessage,
-): unknown {
-  return stream.error ?? new SessileError("REPLY_FAILED", errorMessage, { details: {} });
 }
 
 /** The context is this part of the size at which a compaction is due, if one that would come soon comes early. */

@@ -63,7 +63,7 @@ async function work(dir: string) {
   const blobs = memoryBlobStore();
   const bash: Tool = async (args, { signal }) => {
     const call = { type: "toolCall", id: "", name: "bash", arguments: args } as const;
-    const result = await runTool(call, { dir: workspace, blobs, signal });
+    const result = await runTool(call, workspace, { session, signal });
     if (result.isError) throw new Error(messageText(result));
     return { text: messageText(result) };
   };

@@ -121,12 +121,14 @@ export class TurnPrograms {
     const first = await this.#store(new Fuse()).create({ id: this.#id, cwd: "/work" });
     await first.append([{ type: "message", id: this.#word("m"), message: userMessage("Begin.") }]);
     const following = this.#follow(first, stop.signal);
-    for (const step of program) await this.#step(step);
-    const end = await this.#finish();
-    stop.abort();
-    await following;
-    await first.close();
-    await this.#check(end);
+    try {
+      for (const step of program) await this.#step(step);
+      await this.#check(await this.#finish());
+    } finally {
+      stop.abort();
+      await following;
+      await first.close();
+    }
   }
 
   async #step(step: TurnProgramStep): Promise<void> {
@@ -185,7 +187,8 @@ export class TurnPrograms {
     } catch (error) {
       if (fuse.hasEnded || error instanceof Ended) return undefined;
       const { code, status } = error as { code?: string; status?: number };
-      if (["CONCURRENT_WRITER", "TURN_LOST"].includes(String(code)) || status === 529) return undefined;
+      if (["CONCURRENT_WRITER", "TURN_LOST", "REPLY_FAILED"].includes(String(code)) || status === 529)
+        return undefined;
       throw error;
     } finally {
       if (!fuse.hasEnded) await session?.close();
