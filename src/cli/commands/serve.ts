@@ -132,7 +132,10 @@ function sendJson(response: ServerResponse, value: unknown): Promise<void> {
 
 async function sendText(response: ServerResponse, type: string, parts: readonly string[]): Promise<void> {
   response.setHeader("Content-Type", type);
-  for (const part of parts) if (!response.write(part)) await drained(response);
+  for (const part of parts) {
+    if (response.destroyed) return;
+    if (!response.write(part)) await drained(response);
+  }
   response.end();
 }
 
