@@ -149,6 +149,24 @@ export const pages: Readonly<Record<string, GuidePage>> = {
   "crash-and-recovery.md": {},
   "custom-backend.md": {},
   "custom-target.md": {},
+  "turn.md": {
+    files: { "notes.txt": "Water the plants.\nMaria\n" },
+    servers: {
+      anthropic: () =>
+        startAnthropic([
+          { content: [reasoning, text("Let me look."), calls("read_file", { path: "notes.txt" })] },
+          said("Water the plants."),
+          said("Maria did."),
+        ]),
+    },
+    after: ({ requests }) => {
+      const [first, second, third] = requests("anthropic") as Anthropic.MessageCreateParams[];
+      expect(first?.tools).toMatchObject([{ name: "read_file", input_schema: { type: "object" } }]);
+      expect(second?.system).toEqual(first?.system);
+      expect(JSON.stringify(second?.messages.at(-1))).toContain("Maria");
+      expect(JSON.stringify(third?.messages.at(-1))).toContain("Who wrote it?");
+    },
+  },
   "durable-agent.md": {
     files: { "notes.txt": "Water the plants.\nMaria\n" },
     servers: {
