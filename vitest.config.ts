@@ -49,6 +49,7 @@ const properties = [
   "test/session/{adopt,conformance,open-from-end,properties,tree/tree}.test.ts",
   "test/session/node/{file-store,line-agreement,repair}.test.ts",
   "test/sync/{causality,copy,merge,properties}.test.ts",
+  "test/turn/{crash,programs}.test.ts",
 ];
 /** CI runs `properties` too, which has each of these files whole. */
 const once = process.env.SESSILE_ROUNDS_PERCENT === undefined ? [] : properties;

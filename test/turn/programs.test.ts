@@ -16,12 +16,12 @@ afterAll(closeDatabases);
 
 let sessions = 0;
 const backends: readonly [string, number, number, () => Promise<SessionBackend>][] = [
-  ["memory", 25, 600, async () => memorySessionStore().backend],
-  ["files", 3, 60, async () => fileSessionStore({ dir: scratch, durability: "os" }).backend],
+  ["memory", 25, 200, async () => memorySessionStore().backend],
+  ["files", 3, 20, async () => fileSessionStore({ dir: scratch, durability: "os" }).backend],
   [
     "SQLite",
     5,
-    150,
+    40,
     async () => {
       const backend = sqliteSessionBackend({ driver: databaseDriver(memoryDatabase()) });
       await backend.migrate();
