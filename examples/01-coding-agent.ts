@@ -22,7 +22,7 @@ import {
 import { ingest, replayCurrentTurn } from "sessile/attachments";
 import { rollingSummary, summarizeBranch } from "sessile/compaction";
 import { fileBlobStore, fileSessionStore, readLocalFile } from "sessile/node";
-import { anthropic, generateBy, runTurn, type TurnOptions } from "sessile/turn";
+import { anthropicModel, generateBy, runTurn, type TurnOptions } from "sessile/turn";
 import { claudeClient, type Said, type Turn } from "./support/offline-claude.js";
 import { workspaceTools } from "./support/workspace-tools.js";
 
@@ -32,7 +32,9 @@ const dir = given === undefined ? await scratchProject() : resolve(given);
 if (given === undefined) prompts.push("Write notes on this project.", "What does @dot.png show?");
 
 const window = Number(process.env.CONTEXT_WINDOW ?? 200_000);
-const model = anthropic(claudeClient(script), { model: process.env.ANTHROPIC_MODEL ?? "claude-opus-5-5" });
+const model = anthropicModel(claudeClient(script), {
+  model: process.env.ANTHROPIC_MODEL ?? "claude-opus-5-5",
+});
 
 // DIR/.sessile/sessions has a JSON Lines file for each session, DIR/.sessile the bytes of attachments, each once.
 const blobs = fileBlobStore({ dir: join(dir, ".sessile") });

@@ -20,7 +20,7 @@ import {
   truncateToolResult,
 } from "sessile/compaction";
 import { fileSessionStore } from "sessile/node";
-import { anthropic, generateBy, runTurn } from "sessile/turn";
+import { anthropicModel, generateBy, runTurn } from "sessile/turn";
 import { claudeClient, type Said, type Turn } from "./support/offline-claude.js";
 import { workspaceTools } from "./support/workspace-tools.js";
 
@@ -31,7 +31,7 @@ const files = (await readdir(join(root, "src"), { recursive: true }))
 const turns = Number(process.argv[2] ?? (process.env.ANTHROPIC_API_KEY ? 9 : 90));
 if (!(turns > 0)) throw new RangeError("TURNS: expected a number from 1 on");
 const window = Number(process.env.CONTEXT_WINDOW ?? 20_000);
-const model = anthropic(claudeClient(script), {
+const model = anthropicModel(claudeClient(script), {
   model: process.env.ANTHROPIC_MODEL ?? "claude-opus-5-5",
   maxTokens: 1_000,
 });

@@ -6,14 +6,14 @@
 
 export type { TurnEvent } from "./events.js";
 export {
-  anthropic,
-  bedrock,
-  gemini,
-  geminiInteractions,
+  anthropicModel,
+  bedrockModel,
+  geminiInteractionsModel,
+  geminiModel,
   generateBy,
   type ModelRequest,
-  openaiChat,
-  openaiResponses,
+  openaiChatModel,
+  openaiResponsesModel,
   type TurnModel,
 } from "./models.js";
 export type { TurnEnd, TurnOptions } from "./options.js";

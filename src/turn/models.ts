@@ -59,7 +59,7 @@ export interface TurnModel<V = unknown> {
  * Asks a model for a text outside the conversation, as `compact` and `summarizeBranch` do for a summary.
  * @example
  * ```ts
- * const generate = generateBy(anthropic(new Anthropic(), { model: "claude-haiku-5-5" }));
+ * const generate = generateBy(anthropicModel(new Anthropic(), { model: "claude-haiku-5-5" }));
  * ```
  */
 // biome-ignore lint/suspicious/noExplicitAny: the value goes from the model's target to the model
@@ -108,10 +108,10 @@ const shapes = toolShapes<ToolDeclaration["schema"]>();
  * A model behind Anthropic's client. With `continue: true` the API holds the conversation as a message thread.
  * @example
  * ```ts
- * await runTurn(session, { model: anthropic(new Anthropic(), { model: "claude-opus-5-5" }) });
+ * await runTurn(session, { model: anthropicModel(new Anthropic(), { model: "claude-opus-5-5" }) });
  * ```
  */
-export function anthropic(
+export function anthropicModel(
   client: AnthropicClient,
   options: AnthropicMessagesOptions & AskOptions,
 ): TurnModel<ReturnType<ReturnType<typeof anthropicMessages>["render"]>> {
@@ -131,7 +131,7 @@ export function anthropic(
 
 const threads = "message-threads-2026-08-12";
 
-/** The method of OpenAI's client that {@link openaiResponses} calls. */
+/** The method of OpenAI's client that {@link openaiResponsesModel} calls. */
 export interface OpenaiResponsesClient {
   readonly responses: {
     create(body: object, options: { signal: AbortSignal }): PromiseLike<AsyncIterable<{ type: string }>>;
@@ -139,7 +139,7 @@ export interface OpenaiResponsesClient {
 }
 
 /** A model behind the Responses API of OpenAI's client. With `continue: true` the API holds the conversation. */
-export function openaiResponses(
+export function openaiResponsesModel(
   client: OpenaiResponsesClient,
   options: OpenaiResponsesOptions & AskOptions,
 ): TurnModel<ReturnType<ReturnType<typeof responsesTarget>["render"]>> {
@@ -159,7 +159,7 @@ export function openaiResponses(
   };
 }
 
-/** The method of OpenAI's client that {@link openaiChat} calls. */
+/** The method of OpenAI's client that {@link openaiChatModel} calls. */
 export interface OpenaiChatClient {
   readonly chat: {
     readonly completions: {
@@ -169,7 +169,7 @@ export interface OpenaiChatClient {
 }
 
 /** A model behind Chat Completions, of OpenAI or any compatible server. */
-export function openaiChat(
+export function openaiChatModel(
   client: OpenaiChatClient,
   options: OpenaiChatOptions & AskOptions,
 ): TurnModel<ReturnType<ReturnType<typeof chatTarget>["render"]>> {
@@ -195,7 +195,7 @@ export function openaiChat(
   };
 }
 
-/** The method of Google's client that {@link gemini} calls. */
+/** The method of Google's client that {@link geminiModel} calls. */
 export interface GeminiClient {
   readonly models: {
     generateContentStream(params: {
@@ -207,7 +207,7 @@ export interface GeminiClient {
 }
 
 /** A model behind `generateContent` of Google's client. `request` has members of `config`. */
-export function gemini(
+export function geminiModel(
   client: GeminiClient,
   options: GeminiContentsOptions & AskOptions,
 ): TurnModel<ReturnType<ReturnType<typeof geminiContents>["render"]>> {
@@ -224,7 +224,7 @@ export function gemini(
   };
 }
 
-/** The method of Google's client that {@link geminiInteractions} calls. */
+/** The method of Google's client that {@link geminiInteractionsModel} calls. */
 export interface GeminiInteractionsClient {
   readonly interactions: {
     create(body: object, options: { signal: AbortSignal }): PromiseLike<AsyncIterable<object>>;
@@ -232,7 +232,7 @@ export interface GeminiInteractionsClient {
 }
 
 /** A model behind the Interactions API of Google's client. With `continue: true` the API holds the conversation. */
-export function geminiInteractions(
+export function geminiInteractionsModel(
   client: GeminiInteractionsClient,
   options: GeminiInteractionsOptions & AskOptions,
 ): TurnModel<ReturnType<ReturnType<typeof interactionsTarget>["render"]>> {
@@ -266,7 +266,7 @@ export interface BedrockClient {
 }
 
 /** A model behind Converse of AWS's client `BedrockRuntime`. `request` has members of the command's input. */
-export function bedrock(
+export function bedrockModel(
   client: BedrockClient,
   options: BedrockConverseOptions & AskOptions,
 ): TurnModel<ReturnType<ReturnType<typeof bedrockConverse>["render"]>> {

@@ -59,7 +59,7 @@ import { checkInput, declaration, failedResult, resultOf, type Tool, type ToolDe
  * @throws TypeError for a tool whose schema has no JSON Schema, or two tools with one name
  * @example
  * ```ts
- * const model = anthropic(client, { model: "claude-opus-5-5" });
+ * const model = anthropicModel(client, { model: "claude-opus-5-5" });
  * const { reason } = await runTurn(session, { model, message: userMessage("What is in notes.txt?"), tools: [read] });
  * ```
  */

@@ -96,7 +96,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/langgraph": ["langgraphCheckpointer"],
   "sessile/openai-agents": ["openaiAgentsSession"],
   "sessile/sync": ["copySessions", "syncSessions", "mergeSessions"],
-  "sessile/turn": ["runTurn", "steer", "tool", "anthropic", "openaiResponses", "openaiChat", "gemini"],
+  "sessile/turn": ["runTurn", "steer", "tool", "anthropicModel", "openaiChatModel"],
   "sessile/memory": ["sessionMemory"],
   "sessile/tether": [
     "tetherLimits",

@@ -4,12 +4,12 @@ import OpenAI from "openai";
 import { memoryBlobStore, memorySessionStore, userMessage } from "sessile";
 import { ingest } from "sessile/attachments";
 import {
-  anthropic,
-  bedrock,
-  gemini,
-  geminiInteractions,
-  openaiChat,
-  openaiResponses,
+  anthropicModel,
+  bedrockModel,
+  geminiInteractionsModel,
+  geminiModel,
+  openaiChatModel,
+  openaiResponsesModel,
   runTurn,
   steer,
   type TurnModel,
@@ -59,13 +59,13 @@ const peers: Readonly<Record<string, () => Promise<Peer>>> = {
     const text = (words: string) => ({ content: [{ type: "text" as const, text: words, citations: null }] });
     const server = await startAnthropic([anthropicCalling, text("Seen."), text("Again.")]);
     const client = new Anthropic({ apiKey, baseURL: server.url });
-    return { server, model: anthropic(client, { model: "claude-opus-5" }) };
+    return { server, model: anthropicModel(client, { model: "claude-opus-5" }) };
   },
   chat: async () => {
     const chat = [chatCallsReply(), chatReply({ content: "Seen." }), chatReply({ content: "Again." })];
     const server = await startOpenai({ chat });
     const client = new OpenAI({ apiKey, baseURL: `${server.url}/v1` });
-    return { server, model: openaiChat(client, { model: gpt }) };
+    return { server, model: openaiChatModel(client, { model: gpt }) };
   },
   responses: async () => {
     const responses = [
@@ -75,14 +75,14 @@ const peers: Readonly<Record<string, () => Promise<Peer>>> = {
     ];
     const server = await startOpenai({ responses });
     const client = new OpenAI({ apiKey, baseURL: `${server.url}/v1` });
-    return { server, model: openaiResponses(client, { model: gpt }) };
+    return { server, model: openaiResponsesModel(client, { model: gpt }) };
   },
   gemini: async () => {
     const calling = geminiCalling(gemini3, { ids: true });
     const answers = ["Seen.", "Again."].map((text) => geminiReply(gemini3, [{ text }]));
     const server = await startGemini([calling, ...answers]);
     const client = new GoogleGenAI({ apiKey, vertexai: false, httpOptions: { baseUrl: server.url } });
-    return { server, model: gemini(client, { model: gemini3 }) };
+    return { server, model: geminiModel(client, { model: gemini3 }) };
   },
   interactions: async () => {
     const answers = ["Seen.", "Again."].map((text) =>
@@ -90,12 +90,12 @@ const peers: Readonly<Record<string, () => Promise<Peer>>> = {
     );
     const server = await startInteractions([callingInteraction(gemini3), ...answers]);
     const client = new GoogleGenAI({ apiKey, vertexai: false, httpOptions: { baseUrl: server.url } });
-    return { server, model: geminiInteractions(client, { model: gemini3 }) };
+    return { server, model: geminiInteractionsModel(client, { model: gemini3 }) };
   },
   bedrock: async () => {
     const answers = ["Seen.", "Again."].map((text) => bedrockReply([{ text }]));
     const server = await startBedrock([bedrockCalling(bedrockClaude), ...answers]);
-    return { server, model: bedrock(bedrockClient(server.url), { model: bedrockClaude }) };
+    return { server, model: bedrockModel(bedrockClient(server.url), { model: bedrockClaude }) };
   },
 };
 
