@@ -59,6 +59,8 @@ export interface TurnModel<V = unknown> {
  * Asks a model for a text outside the conversation, as `compact` and `summarizeBranch` do for a summary.
  * @example
  * ```ts
+ * import Anthropic from "@anthropic-ai/sdk";
+ *
  * const generate = generateBy(anthropicModel(new Anthropic(), { model: "claude-haiku-5-5" }));
  * ```
  */
@@ -108,6 +110,8 @@ const shapes = toolShapes<ToolDeclaration["schema"]>();
  * A model behind Anthropic's client. With `continue: true` the API holds the conversation as a message thread.
  * @example
  * ```ts
+ * import Anthropic from "@anthropic-ai/sdk";
+ *
  * await runTurn(session, { model: anthropicModel(new Anthropic(), { model: "claude-opus-5-5" }) });
  * ```
  */

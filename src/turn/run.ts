@@ -59,8 +59,10 @@ import { checkInput, declaration, failedResult, resultOf, type Tool, type ToolDe
  * @throws TypeError for a tool whose schema has no JSON Schema, or two tools with one name
  * @example
  * ```ts
- * const model = anthropicModel(client, { model: "claude-opus-5-5" });
- * const { reason } = await runTurn(session, { model, message: userMessage("What is in notes.txt?"), tools: [read] });
+ * import Anthropic from "@anthropic-ai/sdk";
+ *
+ * const agent = anthropicModel(new Anthropic(), { model: "claude-opus-5-5" });
+ * const { reason } = await runTurn(session, { model: agent, message: userMessage("What is in notes.txt?") });
  * ```
  */
 export async function runTurn(session: Session, options: TurnOptions): Promise<TurnEnd> {
