@@ -413,10 +413,13 @@ function digestRequest({ request, target, tools, earlier, until }: PrefixInput):
   const rolling = earlier?.digest.copy() ?? new RollingDigest();
   const before = new Map<number, string>();
   let first: RequestDigest["until"];
+  let last = -1;
   const here = () => head + rolling.text(rollingDigits);
   const add = (item: number | undefined, piece: string) => {
     if (item !== undefined && item >= 0 && !before.has(item)) before.set(item, here());
-    if (item !== undefined && item === until?.item) first ??= rolling.copy();
+    // Behind a piece without an origin, it is not known whether the turn began before.
+    if (item !== undefined && item === until?.item && last < item && last >= 0) first ??= rolling.copy();
+    last = item ?? until?.item ?? -1;
     rolling.add(piece);
   };
   if (earlier === undefined) rolling.add(target.name);
@@ -430,7 +433,10 @@ function digestRequest({ request, target, tools, earlier, until }: PrefixInput):
   } else {
     const { turns, head: others } = valueTurns(value);
     if (earlier === undefined) rolling.add(print(others));
-    for (const piece of pieces(turns)) add(markedItem(piece, marks), print(piece));
+    for (const { piece, turn } of pieces(turns)) {
+      const ofTurn = isRecord(turn) ? marks.get(turn)?.origin.item : undefined;
+      add(markedItem(piece, marks) ?? ofTurn, print(piece));
+    }
   }
   return { head, before, end: here(), until: first };
 }
@@ -459,17 +465,17 @@ function valueTurns(value: unknown): { readonly turns: readonly unknown[]; reado
 
 /**
  * The turns block by block, since a reply can continue a turn: each block, and with the first one the other
- * members of the turn.
+ * members of the turn, and the turn itself.
  */
-function* pieces(turns: readonly unknown[]): Generator<unknown> {
+function* pieces(turns: readonly unknown[]): Generator<{ readonly piece: unknown; readonly turn?: unknown }> {
   for (const turn of turns) {
     const name = isRecord(turn) ? blockMembers.find((member) => Array.isArray(turn[member])) : undefined;
-    if (!isRecord(turn) || name === undefined) yield turn;
+    if (!isRecord(turn) || name === undefined) yield { piece: turn };
     else {
       const { [name]: blocks, ...others } = turn;
       const [first, ...rest] = blocks as readonly unknown[];
-      yield first === undefined ? [others] : [others, first];
-      yield* rest;
+      yield { piece: first === undefined ? [others] : [others, first], turn };
+      for (const piece of rest) yield { piece };
     }
   }
 }

@@ -18,9 +18,10 @@ import {
 } from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
 import { replayAlways, replayCurrentTurn } from "sessile/attachments";
-import { openaiResponses } from "sessile/openai";
+import { openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import { png } from "../attachments/samples.js";
+import { responsesReply } from "../support/providers/openai/replies.js";
 import { stored, storeOf } from "./samples.js";
 
 const model = "claude-opus-5-5";
@@ -190,6 +191,18 @@ describe("the next request", () => {
     await session.append([{ type: "message_update", targetId, message: { ...message, mode: "plan" } }]);
     await session.appendMessage(userMessage("b"));
     expect(await step(session, "two")).toMatchObject({ state: "unchanged", sent: ["one"] });
+  });
+
+  test("is unchanged behind a reply of OpenAI's without reasoning, whose text has an id", async () => {
+    const to = openaiResponses({ model: "gpt-6.2-sol" });
+    const session = await opened(userMessage("a"));
+    await project(await session.context(), to);
+    const content = [{ type: "output_text", text: "one", annotations: [] }];
+    const said = { type: "message", id: "msg_1", role: "assistant", status: "completed", content };
+    const reply = responsesReply([said] as never, { model: "gpt-6.2-sol" });
+    await session.appendMessage(readOpenaiResponsesReply(reply as never, { model: "gpt-6.2-sol" }));
+    await session.appendMessage(userMessage("b"));
+    expect((await project(await session.context(), to)).prefix.state).toBe("unchanged");
   });
 
   test.each([
