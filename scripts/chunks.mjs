@@ -1,9 +1,8 @@
-// Builds the JavaScript of the package: each door with few files that it shares with others, since a file costs as much to
-// load as some 30 kB of code. `npm run build` runs it, `node scripts/chunks.mjs FOLDER` builds into another folder.
+// Joins the JavaScript of the sources, which tsup wrote into a folder, to the files of the package there: each door with few
+// files that it shares with others, since a file costs as much to load as some 30 kB of code. `npm run build` runs both.
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { transform } from "esbuild";
 import { rollup } from "rollup";
 import { parseAst } from "rollup/parseAst";
 import { entries, root } from "./entries.mjs";
@@ -38,9 +37,9 @@ const shape = /** @type {const} */ ({
 if (process.argv[1] === fileURLToPath(import.meta.url))
   await buildChunks(resolve(process.argv[2] ?? join(root, "dist")));
 
-/** @param {string} dist the folder, which gets nothing else */
+/** @param {string} dist the folder with the JavaScript of each source, whose files it replaces */
 export async function buildChunks(dist) {
-  const split = await splitSources();
+  const split = await splitSources(dist);
   /** @param {string} name */
   const built = (name) => join(root, `${name}.js`);
   const bundle = await rollup({
@@ -62,7 +61,10 @@ export async function buildChunks(dist) {
   const { output } = await bundle.generate({
     ...shape,
     manualChunks: (id, { getModuleInfo }) => {
-      groups ??= groupsOf(built, (one) => getModuleInfo(one) ?? { importedIds: [], code: "" });
+      groups ??= groupsOf(
+        built,
+        (one) => getModuleInfo(one) ?? { importedIds: [], dynamicallyImportedIds: [], code: "" },
+      );
       return groups.get(id);
     },
   });
@@ -78,22 +80,23 @@ export async function buildChunks(dist) {
 /**
  * The sources in the most chunks that doors and later imports tell apart, by their names. A door reaches the files that have
  * what it uses, and not those that an index between them names too.
+ *
+ * @param {string} dist
  */
-async function splitSources() {
+async function splitSources(dist) {
   const bundle = await rollup({
     ...common,
-    input: Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, join(root, source)])),
+    input: Object.fromEntries(
+      Object.entries(sources).map(([name, source]) => [
+        name,
+        join(dist, source.replace(/^src\//, "").replace(/\.ts$/, ".js")),
+      ]),
+    ),
     plugins: [
       {
-        name: "typescript",
+        name: "sources",
         resolveId: (specifier, importer) =>
-          /^\.\.?\//.test(specifier) && importer
-            ? resolve(dirname(importer), specifier.replace(/\.js$/, ".ts"))
-            : undefined,
-        transform: async (code) => {
-          const { code: plain } = await transform(code, { loader: "ts", target: "es2023", format: "esm" });
-          return { code: plain, map: null };
-        },
+          /^\.\.?\//.test(specifier) && importer ? resolve(dirname(importer), specifier) : undefined,
       },
     ],
   });
@@ -109,7 +112,7 @@ async function splitSources() {
       const at = own ? rest.indexOf(own) : -1;
       if (own === null || at < 0) continue;
       // Tests and readers of the package see where code comes from.
-      code += `${rest.slice(0, at)}// ${relative(root, id)}\n${own}`;
+      code += `${rest.slice(0, at)}// src/${relative(dist, id).replace(/\.js$/, ".ts")}\n${own}`;
       rest = rest.slice(at + own.length);
     }
     split.set(file.fileName, code + rest);
@@ -122,7 +125,10 @@ async function splitSources() {
  * doors that reach it. What a chunk imports has the kinds of the chunk and maybe more, so that no circle arises.
  *
  * @param {(name: string) => string} built
- * @param {(id: string) => { readonly importedIds: readonly string[], readonly code: string | null }} info
+ * What is loaded when it is needed stays alone: its first user would load the rest of a group with it.
+ *
+ * @param {(id: string) => { readonly importedIds: readonly string[], readonly dynamicallyImportedIds: readonly string[],
+ *   readonly code: string | null }} info
  */
 function groupsOf(built, info) {
   /** @param {string} name */
@@ -154,9 +160,12 @@ function groupsOf(built, info) {
   };
   // Rows of the table of agents, each in a file of its own otherwise.
   const rows = [...reached("interop")].filter((id) => size(new Set([id])) < rowSize);
+  const later = new Set([...node, ...sessile].flatMap((id) => info(id).dynamicallyImportedIds));
   return new Map([
     ...rows.map((id) => /** @type {const} */ ([id, "rows"])),
     ...[...node, ...sessile].map((id) => /** @type {const} */ ([id, kindsOf(id)])),
+    // Without a name of its own a file goes with whoever imports it.
+    ...[...later].map((id) => /** @type {const} */ ([id, id])),
   ]);
 }
 

@@ -1,5 +1,6 @@
 /** The events of sessions and stores. */
 
+import { EventEmitter } from "eventemitter3";
 import type { Diagnostic, FileDiff, SessionEntry, SessionStats, UnknownEntry } from "../../log/internal.js";
 import type { SessionInfo } from "../runtime/session-info.js";
 
@@ -72,17 +73,15 @@ export type SessionEventName = keyof SessionEventMap;
 
 /** Listeners by event. An exception of a listener becomes an `error` event, or an uncaught exception. */
 export class Events<M extends object> {
-  /** The lists are replaced, not changed: an event goes to those that listened when it was emitted. */
-  readonly #listeners = new Map<string, readonly ((payload: never) => void)[]>();
+  readonly #emitter = new EventEmitter();
 
   on<E extends keyof M & string>(event: E, listener: (payload: M[E]) => void): () => void {
     const safely = (payload: M[E]): void => {
       try {
         listener(payload);
       } catch (error) {
-        if (event !== "error" && this.has("error" as keyof M & string)) {
-          const failed = { error, operation: `listener of ${event}` };
-          this.emit("error" as keyof M & string, failed as M[keyof M & string]);
+        if (event !== "error" && this.#emitter.listenerCount("error") > 0) {
+          this.#emitter.emit("error", { error, operation: `listener of ${event}` });
         } else {
           queueMicrotask(() => {
             throw error;
@@ -90,23 +89,20 @@ export class Events<M extends object> {
         }
       }
     };
-    this.#listeners.set(event, [...(this.#listeners.get(event) ?? []), safely]);
-    return () => {
-      const left = this.#listeners.get(event)?.filter((each) => each !== safely) ?? [];
-      this.#listeners.set(event, left);
-    };
+    this.#emitter.on(event, safely);
+    return () => void this.#emitter.off(event, safely);
   }
 
   emit<E extends keyof M & string>(event: E, payload: M[E]): void {
-    for (const listener of this.#listeners.get(event) ?? []) listener(payload as never);
+    this.#emitter.emit(event, payload);
   }
 
   /** Whether the event has listeners. */
   has(event: keyof M & string): boolean {
-    return (this.#listeners.get(event)?.length ?? 0) > 0;
+    return this.#emitter.listenerCount(event) > 0;
   }
 
   clear(): void {
-    this.#listeners.clear();
+    this.#emitter.removeAllListeners();
   }
 }
