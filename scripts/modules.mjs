@@ -39,7 +39,7 @@ const subpath = (path, values, limit, use, file = `${path}/index`) => ({ path, v
 const module = (name, layer, owns, ignores, subpaths = []) => ({ name, layer, owns, ignores, subpaths });
 
 /** `sessile` itself, which passes on what modules export. */
-export const rootSubpath = subpath("", 41, "144 kB", "sessions, blobs, messages, `project`", "index");
+export const rootSubpath = subpath("", 41, "157 kB", "sessions, blobs, messages, `project`", "index");
 
 /** In the order of the README. */
 export const modules = [
@@ -51,30 +51,30 @@ export const modules = [
     "sessions",
   ),
   module("session", 5, "the tree, the context, appends, stores", "providers, the place of blobs", [
-    subpath("schema", 8, "33 kB", "zod schemas of entries, headers and frames", "schema"),
+    subpath("schema", 8, "36.5 kB", "zod schemas of entries, headers and frames", "schema"),
   ]),
   module("storage/files", 6, "sessions, blobs and attachments in files", "entries", [
-    subpath("node", 11, "129.5 kB", "sessions, blobs, attachments in files; repair", "node"),
+    subpath("node", 11, "144 kB", "sessions, blobs, attachments in files; repair", "node"),
   ]),
   module("storage/sql", 6, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
     subpath(
       "postgres",
       6,
-      "117 kB",
+      "129 kB",
       "sessions and blobs in PostgreSQL or PGlite",
       "storage/sql/postgres/index",
     ),
-    subpath("mysql", 3, "108.5 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
+    subpath("mysql", 3, "119.5 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
     subpath(
       "sqlite",
       6,
-      "109.5 kB",
+      "120.5 kB",
       "sessions and blobs in any SQLite, Durable Objects too",
       "storage/sql/sqlite/index",
     ),
   ]),
   module("storage/objects", 6, "blobs as objects", "signing", [
-    subpath("s3", 2, "20.5 kB", "blobs on S3 and its like", "storage/objects/s3/index"),
+    subpath("s3", 2, "26.5 kB", "blobs on S3 and its like", "storage/objects/s3/index"),
     subpath("r2", 1, "10.5 kB", "blobs in an R2 bucket", "storage/objects/r2/index"),
     subpath("azure", 1, "10.5 kB", "blobs in Azure Blob Storage", "storage/objects/azure/index"),
   ]),
@@ -83,7 +83,7 @@ export const modules = [
     4,
     "intake, replay policies, the leakage boundary, views, grants",
     "sessions, formats of providers",
-    [subpath("attachments", 17, "28.5 kB", "storing attachments, showing them")],
+    [subpath("attachments", 17, "31.5 kB", "storing attachments, showing them")],
   ),
   module("blobs", 3, "bytes under their digest: puts, reads, quotas, collection", "messages, logs"),
   module(
@@ -123,22 +123,22 @@ export const modules = [
       subpath(
         "ai-sdk",
         9,
-        "59.5 kB",
+        "60.5 kB",
         "the AI SDK: chats of `useChat`, model messages",
         "frameworks/ai-sdk/index",
       ),
-      subpath("langgraph", 1, "18.5 kB", "a checkpointer for LangGraph", "frameworks/langgraph/index"),
+      subpath("langgraph", 1, "43 kB", "a checkpointer for LangGraph", "frameworks/langgraph/index"),
       subpath(
         "openai-agents",
         1,
-        "17 kB",
+        "40.5 kB",
         "a session of the OpenAI Agents SDK",
         "frameworks/openai-agents/index",
       ),
       subpath(
         "claude-agent",
         4,
-        "38 kB",
+        "53.5 kB",
         "the Claude Agent SDK: store, messages, files",
         "frameworks/claude-agent/node/index",
       ),
@@ -147,30 +147,30 @@ export const modules = [
     ],
   ),
   module("agents", 7, "other agents' sessions; redaction", "their homes; each other's formats", [
-    subpath("interop", 11, "118 kB", "other agents' sessions, in and out; ATIF; redaction", "agents/index"),
-    subpath("claude-code", 1, "33 kB", "Claude Code's", "agents/claude-code/index"),
-    subpath("codex", 2, "40.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
-    subpath("gemini-cli", 1, "26.5 kB", "Gemini CLI's", "agents/gemini-cli/index"),
-    subpath("opencode", 1, "24 kB", "opencode's", "agents/opencode/index"),
-    subpath("kimi-code", 1, "21.5 kB", "Kimi Code's", "agents/kimi-code/index"),
-    subpath("qwen-code", 1, "23 kB", "Qwen Code's", "agents/qwen-code/index"),
+    subpath("interop", 11, "120 kB", "other agents' sessions, in and out; ATIF; redaction", "agents/index"),
+    subpath("claude-code", 1, "36 kB", "Claude Code's", "agents/claude-code/index"),
+    subpath("codex", 2, "43.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
+    subpath("gemini-cli", 1, "29.5 kB", "Gemini CLI's", "agents/gemini-cli/index"),
+    subpath("opencode", 1, "26.5 kB", "opencode's", "agents/opencode/index"),
+    subpath("kimi-code", 1, "24.5 kB", "Kimi Code's", "agents/kimi-code/index"),
+    subpath("qwen-code", 1, "26 kB", "Qwen Code's", "agents/qwen-code/index"),
   ]),
   module(
     "compaction",
     6,
     "when to compact, what stays, summaries, the file ledger",
     "models (`generate` is a port), projections",
-    [subpath("compaction", 21, "53.5 kB", "summaries of long contexts, four strategies")],
+    [subpath("compaction", 21, "57 kB", "summaries of long contexts, four strategies")],
   ),
   module(
     "turn",
     7,
     "the loop of an agent: requests, calls, steering, retries",
     "HTTP, keys; clients but as arguments",
-    [subpath("turn", 10, "140 kB", "one durable turn: model, tools, steering")],
+    [subpath("turn", 10, "144 kB", "one durable turn: model, tools, steering")],
   ),
   module("memory", 7, "blocks of text, prompts, their tools", "models", [
-    subpath("memory", 1, "51.5 kB", "facts and documents beside history"),
+    subpath("memory", 1, "54 kB", "facts and documents beside history"),
   ]),
   module(
     "sync",
@@ -180,7 +180,7 @@ export const modules = [
     [subpath("sync", 3, "40 kB", "copies, syncs and merges of sessions")],
   ),
   module("tether", 8, "frames between gateway and agent, ring, window", "sockets, SDKs", [
-    subpath("tether", 16, "33.5 kB", "frames between chat gateway and agent"),
+    subpath("tether", 16, "36 kB", "frames between chat gateway and agent"),
   ]),
   module("viewer", 8, "a session as a page; `app` is its DOM", "files, servers", [
     subpath("viewer", 1, "124 kB", "a chat's rows"),
@@ -198,7 +198,7 @@ export const modules = [
     subpath("context-tokens", 10, "4 kB", "attachments as tokens in a text", "content/context-tokens/index"),
   ]),
   module("conformance", 8, "suites for those who write a backend", "backends", [
-    subpath("conformance", 2, "50.5 kB", "tests for your session and blob stores"),
+    subpath("conformance", 2, "131.5 kB", "tests for your session and blob stores"),
   ]),
   module("core", 0, "errors, bytes, base64, ids, checks, concurrency, the file-system port", "agents", [
     subpath("errors", 1, "380 B", "the one error class and its codes", "core/errors/index"),

@@ -274,3 +274,9 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     clearTimeout(timer);
   }
 }
+
+/** Lets the process end although a timer runs. Browsers have numbers for timers. */
+export function unreferenced(timer: ReturnType<typeof setTimeout>): void {
+  const { unref } = timer as { unref?(): void };
+  if (typeof unref === "function") unref.call(timer);
+}

@@ -5,6 +5,7 @@
 
 import type { AssistantMessage } from "../../content/index.js";
 import { integerOption, oneOfOption, stringArgument } from "../../core/arguments.js";
+import { unreferenced } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import type { EntryDraft, SessionEntry } from "../../log/internal.js";
 import type { AppendOptions } from "../api/session.js";
@@ -337,7 +338,7 @@ export class RecordedReply implements Reply {
 
   #later(): ReturnType<typeof setTimeout> {
     const timer = setTimeout(() => void this.#flushSafely(), this.#batch.batchMs);
-    if (typeof timer === "object") timer.unref();
+    unreferenced(timer);
     return timer;
   }
 

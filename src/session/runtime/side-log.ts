@@ -31,7 +31,7 @@ export interface SideLines {
 }
 
 /** The location of a log beside that of a session. */
-export function sideLocation(location: string | undefined, kind: SideKind): string | undefined {
+function sideLocation(location: string | undefined, kind: SideKind): string | undefined {
   return location === undefined ? undefined : `${location}.${kind}`;
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { integerOption } from "../../core/arguments.js";
+import { unreferenced } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import { uuidv7 } from "../../core/ids.js";
 import { isRecord } from "../../core/shape.js";
@@ -188,7 +189,7 @@ export class Lease implements TurnClaim {
     Object.defineProperty(this, Symbol.asyncDispose, { value: () => this.release() });
     this.#timer = setInterval(() => void this.#renewLater(), Math.floor(ttlMs / renewals));
     // A lease does not keep a process alive. Browsers have numbers for timers.
-    if (typeof this.#timer === "object") this.#timer.unref();
+    unreferenced(this.#timer);
     this.#unheard = state.events.on("entry", ({ entry, origin }) => {
       if (origin === "remote" && turnTaken.read(entry)?.claimId === id) this.#lose();
     });
