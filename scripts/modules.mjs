@@ -39,7 +39,7 @@ const subpath = (path, values, limit, use, file = `${path}/index`) => ({ path, v
 const module = (name, layer, owns, ignores, subpaths = []) => ({ name, layer, owns, ignores, subpaths });
 
 /** `sessile` itself, which passes on what modules export. */
-export const rootSubpath = subpath("", 41, "157 kB", "sessions, blobs, messages, `project`", "index");
+export const rootSubpath = subpath("", 42, "158.5 kB", "sessions, blobs, messages, `project`", "index");
 
 /** In the order of the README. */
 export const modules = [

@@ -58,6 +58,7 @@ export { buildSessionContext, type ContextSource } from "./context/build-context
 export { type ParsedSession, parseSession } from "./context/parse-session.js";
 export type { SessionStoreOptions } from "./runtime/loaded-log.js";
 export type { RecordingOptions } from "./runtime/recording.js";
+export { replyResponse } from "./runtime/reply-response.js";
 export { evaluatePermission, type SessionInfo } from "./runtime/session-info.js";
 export {
   type ToolCallState,

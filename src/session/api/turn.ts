@@ -101,6 +101,8 @@ export interface FollowReplyOptions {
   /** The `offset` of an earlier part: only what follows it is yielded. @default the start */
   readonly from?: string;
   readonly signal?: AbortSignal;
+  /** Whether to wait for more; if not, only what is there is yielded. @default true */
+  readonly live?: boolean;
   /** The interval of looks at a store that does not notify, in milliseconds. Minimum: 1. @default 1000 */
   readonly pollMs?: number;
 }

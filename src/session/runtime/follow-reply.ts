@@ -32,7 +32,7 @@ type MessageEntry = (ReplyPart & { readonly type: "end" })["entry"];
 export async function* followReply(
   session: FollowedSession,
   id: string,
-  { from, signal, pollMs }: FollowReplyOptions,
+  { from, signal, live = true, pollMs }: FollowReplyOptions,
 ): AsyncGenerator<ReplyPart, void, undefined> {
   const { state, of } = session;
   const has = parseReplyOffset(from);
@@ -75,6 +75,7 @@ export async function* followReply(
         const holder = await claims.read();
         // The holder may have ended the reply between the two reads: only a log without more is left.
         isLeft = holder?.claimId !== reply.claimId || !claims.isLive(holder);
+        if (!isLeft && !live) return;
         if (!isLeft) await log.changed(stopped, everyMs);
       }
     }
