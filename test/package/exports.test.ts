@@ -77,7 +77,7 @@ describe("sessile", () => {
 });
 
 /** Most exported names of all subpaths. A door adds one or two; else they only fall. The goals are 150 and 350. */
-const limits = { values: 234, types: 380 };
+const limits = { values: 235, types: 380 };
 
 test("the subpaths export at most so many values and types", () => {
   const options = { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext };
