@@ -148,7 +148,7 @@ function place(part: ReplyPart): { readonly offset: string; readonly hasEnded: b
 function messagesOf(part: ReplyPart): readonly object[] {
   if (part.type === "deltas") return part.deltas;
   if (part.type === "discarded") return [{ type: part.type }];
-  if (part.type === "interrupted") return [];
+  if (part.type !== "end") return [];
   const { id, message } = part.entry;
   const stopReason = message.role === "assistant" ? message.stopReason : undefined;
   return [{ type: part.type, entryId: id, ...(stopReason === undefined ? {} : { stopReason }) }];
