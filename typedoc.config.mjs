@@ -14,7 +14,7 @@ const config = {
   treatWarningsAsErrors: true,
   // Types that no document and no program names are reached by inference: `Awaited<ReturnType<typeof compact>>`.
   validation: { notExported: false, invalidLink: true, notDocumented: true },
-  intentionallyNotDocumented: ["sessile.Session.[asyncDispose]"],
+  intentionallyNotDocumented: ["sessile.Session.[asyncDispose]", "sessile.TurnClaim.[asyncDispose]"],
   requiredToBeDocumented: ["Function", "Class", "Interface", "TypeAlias", "Variable", "Method"],
 };
 

@@ -122,7 +122,7 @@ async function* fineTuningLines(source: WriteSource): AsyncGenerator<ForeignObje
       } else {
         const { text, calls } = visibleParts(source, step.entryId, step.message);
         if (text === "" && calls.length === 0) continue;
-        all.push(...calls);
+        for (const call of calls) all.push(call);
         messages.push({
           role: "assistant",
           ...(text === "" ? {} : { content: text }),
@@ -192,7 +192,7 @@ async function* shareGptLines(source: WriteSource): AsyncGenerator<ForeignObject
         }
         if (text !== "")
           source.find({ code: "entry", entryId: step.entryId, text: "the words beside a call" });
-        all.push(...calls);
+        for (const call of calls) all.push(call);
         const functions = calls.map(({ name, arguments: args }) => ({ name, arguments: args ?? {} }));
         say("function_call", JSON.stringify(one(functions)));
         const results: string[] = [];
@@ -286,7 +286,7 @@ async function* traces(source: WriteSource): AsyncGenerator<ForeignObject, void,
       attributes: attributeList({
         ...init.attributes,
         ...conversation,
-        "sessile.entry.id": step.entryId,
+        "session.entry.id": step.entryId,
         ...(init.error === undefined ? {} : { "error.type": "_OTHER" }),
       }),
       status: init.error === undefined ? {} : { code: errorStatus, message: init.error },
@@ -344,13 +344,13 @@ async function* traces(source: WriteSource): AsyncGenerator<ForeignObject, void,
       add(step, before, "compaction", {
         kind: internalKind,
         attributes: {
-          "sessile.compaction.tokens_before": step.entry.tokensBefore ?? 0,
-          "sessile.compaction.summary": step.summary,
+          "session.compaction.tokens_before": step.entry.tokensBefore ?? 0,
+          "session.compaction.summary": step.summary,
         },
       });
     }
   }
-  const resource = attributeList({ "service.name": "sessile", "sessile.cwd": source.cwd });
+  const resource = attributeList({ "service.name": "sessile", "session.cwd": source.cwd });
   yield {
     resourceSpans: [
       { resource: { attributes: resource }, scopeSpans: [{ scope: { name: "sessile" }, spans }] },

@@ -27,9 +27,9 @@ const version = 3;
 
 function writePi(source: WriteSource): WrittenSession {
   const { header, cwd } = source;
-  const id = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(header.id)
+  const id = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,255}[A-Za-z0-9])?$/.test(header.id)
     ? header.id
-    : toFileName(header.id.replace(/[^A-Za-z0-9]/g, "-").replace(/^-+|-+$/g, "") || "session", header.id);
+    : toFileName(`s-${header.id.slice(0, 100).replace(/[^A-Za-z0-9]/g, "-")}-s`, header.id);
   if (id !== header.id) source.find({ code: "id", text: `session ${header.id} has the id ${id}` });
   const folder = `--${cwd.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-")}--`;
   const file = `${header.timestamp.replace(/[:.]/g, "-")}_${id}.jsonl`;

@@ -79,9 +79,11 @@ function retryAfterMs(error: unknown, now: number): number {
   if (ms >= 0) return ms;
   const after = read("retry-after");
   if (after !== undefined) {
-    const wait = /^\s*[\d.]+\s*$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now;
+    const wait = /^\s{0,9}[\d.]{1,20}\s{0,9}$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now;
     if (Number.isFinite(wait)) return Math.max(0, wait);
   }
-  const delay = /"retryDelay"\s*:\s*"([\d.]{1,12})s"/.exec(isRecord(error) ? String(error.message) : "");
+  const delay = /"retryDelay"\s{0,9}:\s{0,9}"([\d.]{1,12})s"/.exec(
+    isRecord(error) ? String(error.message) : "",
+  );
   return delay === null ? 0 : Number(delay[1]) * 1000;
 }

@@ -531,7 +531,9 @@ class Turn {
       leafId: session.leafId,
       tree: () => session.tree(),
       entry: (id: string) => session.entry(id),
-      append: async (views: readonly EntryDraft[]) => void drafts.push(...views),
+      append: async (views: readonly EntryDraft[]) => {
+        for (const view of views) drafts.push(view);
+      },
     };
     const message = await runViewTool(viewed, call, { blobs, signal });
     await this.#append([...drafts, { type: "message", message }]);

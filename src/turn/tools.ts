@@ -25,8 +25,12 @@ export interface StandardSchema<Input = unknown> {
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;
+    /** Checks a value, and gives it as the schema has it. */
     readonly validate: (value: unknown) => StandardResult<Input> | Promise<StandardResult<Input>>;
-    readonly jsonSchema?: { readonly input: (options: { readonly target: "draft-2020-12" }) => JsonSchema };
+    readonly jsonSchema?: {
+      /** The JSON Schema of what the schema takes. */
+      readonly input: (options: { readonly target: "draft-2020-12" }) => JsonSchema;
+    };
     readonly types?: { readonly input: unknown; readonly output: Input } | undefined;
   };
 }

@@ -154,7 +154,7 @@ describe("archive", () => {
     expect(readFileSync(join(units, "sessile-archive.service"), "utf8")).toContain('/a $$b%%c&d"');
     expect(readFileSync(join(units, "sessile-archive.timer"), "utf8")).toContain("OnCalendar=daily");
     await installed("darwin");
-    const agent = readFileSync(join(dir, "Library", "LaunchAgents", "sessile.archive.plist"), "utf8");
+    const agent = readFileSync(join(dir, "Library", "LaunchAgents", "sessile-archive.plist"), "utf8");
     expect(agent).toContain("/a $b%c&amp;d</string>");
     expect((await installed("win32")).start).toContain("schtasks /Create /SC DAILY");
   });

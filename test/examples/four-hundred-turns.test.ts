@@ -158,7 +158,8 @@ describe("a session of 400 turns in a window of 128,000 tokens", () => {
   it("writes nothing before there is a summary, whatever goes wrong", () => {
     expect(done.summarizer.failed).toEqual(new Set(["error", "empty", "overflow", "longer"]));
     const errors = attempts.flatMap(({ outcome }) => (typeof outcome === "string" ? [outcome] : []));
-    expect(errors).toEqual(["SUMMARY_FAILED", "IRREDUCIBLE"]);
+    // How often depends on the words of the tools.
+    expect(new Set(errors)).toEqual(new Set(["SUMMARY_FAILED", "IRREDUCIBLE"]));
     expect(Math.max(...attempts.map(({ tooEarly }) => tooEarly))).toBe(0);
   });
 

@@ -14,10 +14,16 @@ const allowed: Readonly<Record<string, string>> = {
   "src/storage/objects/s3/xml.ts":
     "the answer of an object store to a request, which its client reads up to a bound",
   "src/log/decode.ts": "lines of at most 64 bytes",
+  "src/cli/commands/resume.ts":
+    "a path, a word of a command, and the configuration of an agent on this machine",
+  "src/cli/commands/serve.ts": "the path of a request, which Node bounds",
+  "src/cli/house.ts": "a word of a command",
+  "src/cli/stores.ts": "an argument of the command",
 };
 
 /** Expressions that are made of something else than expressions of the file, and what they are made of. */
 const made: Readonly<Record<string, string>> = {
+  "src/cli/commands/resume.ts": "names of keys, over the configuration of an agent on this machine",
   "src/cli/commands/redact.ts": "an expression of the person who runs the command",
   "src/compaction/prompts.ts": "names of tags and roles",
   "src/core/schema.ts": "names of types",

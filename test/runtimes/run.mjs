@@ -25,8 +25,13 @@ const built = mkdtempSync(join(root, "node_modules", ".cache", "sessile-"));
 let passed = 0;
 let failed = 0;
 try {
-  const build = await run([process.execPath, join(root, "scripts", "chunks.mjs"), built], 300_000);
-  if (!build.ok) throw new Error(`the build failed: ${build.output}`);
+  for (const words of [
+    [join(root, "node_modules", "tsup", "dist", "cli-default.js"), "--out-dir", built],
+    [join(root, "scripts", "chunks.mjs"), built],
+  ]) {
+    const build = await run([process.execPath, ...words], 300_000);
+    if (!build.ok) throw new Error(`the build failed: ${build.output}`);
+  }
   await together(runtimes, async ({ name, command, suites = "suites.mjs" }) => {
     const { output, seconds } = await run([...command, join(here, suites), built], 1_800_000);
     const counts = /^\{"passed":(\d+),"failed":(\d+)\}$/m.exec(output);

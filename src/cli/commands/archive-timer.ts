@@ -29,7 +29,7 @@ export async function installTimer(dir: string, context: CommandContext): Promis
 /** The daily run of a command by systemd, launchd or the scheduled tasks of Windows. */
 function systemTimer(platform: string, home: string, words: readonly string[]): Timer {
   if (platform === "darwin") {
-    const path = join(home, "Library", "LaunchAgents", "sessile.archive.plist");
+    const path = join(home, "Library", "LaunchAgents", "sessile-archive.plist");
     const strings = words.map((word) => `    <string>${escapeXml(word)}</string>`).join("\n");
     return { files: [{ path, text: launchAgent(strings) }], start: `launchctl load "${path}"` };
   }
@@ -55,7 +55,7 @@ const launchAgent = (strings: string) => `<?xml version="1.0" encoding="UTF-8"?>
 <plist version="1.0">
 <dict>
   <key>Label</key>
-  <string>sessile.archive</string>
+  <string>sessile-archive</string>
   <key>ProgramArguments</key>
   <array>
 ${strings}

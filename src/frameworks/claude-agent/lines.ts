@@ -125,7 +125,8 @@ async function shownBlocks(
     const { data, media_type: mediaType } = isRecord(source) && source.type === "base64" ? source : {};
     const resource =
       data === undefined ? undefined : await attach(data, { mediaType, name: title, source: origin });
-    if (resource !== undefined) shown.push(...(userMessage(resource).content as readonly TextBlock[]));
+    if (resource !== undefined)
+      for (const one of userMessage(resource).content as readonly TextBlock[]) shown.push(one);
     else shown.push({ type: "text", text: `[${String(type)}]` });
   }
   return shown;

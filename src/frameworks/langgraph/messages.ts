@@ -120,7 +120,8 @@ async function contentBlocks(
     const mediaType = head === "" ? mimeType : head.slice("data:".length).split(";")[0];
     const isInline = head !== "" || typeof mimeType === "string";
     const resource = isInline ? await attach(data, { mediaType, source }) : undefined;
-    if (resource !== undefined) blocks.push(...(userMessage(resource).content as readonly TextBlock[]));
+    if (resource !== undefined)
+      for (const one of userMessage(resource).content as readonly TextBlock[]) blocks.push(one);
     else blocks.push({ type: "text", text: `[${String(block.type)}]` });
   }
   return blocks;

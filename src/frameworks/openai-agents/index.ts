@@ -430,7 +430,8 @@ async function itemBlocks(
     if (media === undefined) continue;
     const resource =
       mediaType === undefined ? undefined : await attach(media, { mediaType, name: filename, source });
-    if (resource !== undefined) blocks.push(...(userMessage(resource).content as readonly TextBlock[]));
+    if (resource !== undefined)
+      for (const one of userMessage(resource).content as readonly TextBlock[]) blocks.push(one);
     else
       blocks.push({
         type: "text",

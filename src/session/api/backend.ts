@@ -272,7 +272,9 @@ export interface SessionBackend {
    * Optional: without it, time alone decides.
    */
   readonly processes?: {
+    /** This process, as a lease names it. */
     own(): ProcessRecord;
+    /** Whether a process has ended. */
     isGone(other: ProcessRecord): boolean | undefined;
   };
   /**

@@ -59,7 +59,7 @@ export function lookVerb(call: ToolCall): LookVerb | undefined {
   const args: Readonly<Record<string, unknown>> = isRecord(call.arguments) ? call.arguments : {};
   const command = readCommand(args);
   if (command === undefined) return lookNames.get(call.name.toLowerCase().replace(/[^a-z]/g, ""));
-  const [, program = "", rest = ""] = /^([a-z]{2,4})((?: [^\n;&|<>`$]*)?)$/.exec(command.trim()) ?? [];
+  const [, program = "", rest = ""] = /^([a-z]{2,4})((?: [^\n;&|<>`$]{0,1000})?)$/.exec(command.trim()) ?? [];
   const isChange =
     (program === "sed" && !/^ -n /.test(rest)) || (program === "find" && /-(?:exec|delete|ok)/.test(rest));
   return isChange ? undefined : lookPrograms.get(program);
