@@ -31,7 +31,7 @@ describe("README.md", () => {
   // @covers R7
   it("has a program that runs, and does what it says", async () => {
     const shown = "console.log(JSON.stringify([request.value, request.attachments]));";
-    const program = `${code}\n${shown}`.replaceAll(/"\.agent"/g, JSON.stringify(scratch));
+    const program = `${code}\n${shown}`.replaceAll(/"\.sessile"/g, JSON.stringify(scratch));
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ["--import", "tsx", "--input-type=module", "--eval", program],
