@@ -53,7 +53,7 @@ export function useProgram(source: URL): () => string {
       external: ["node-sqlite3-wasm"],
       // Of a dependency in CommonJS, `require` of Node's own modules stays in the bundle.
       banner: {
-        js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+        js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
       },
       outExtension: () => ({ js: ".mjs" }),
       config: false,

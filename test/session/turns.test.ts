@@ -108,6 +108,9 @@ describe("claimTurn", () => {
     await later.claimTurn({ ttlMs: 2 * hour });
     await lost;
     expect(claim.signal.aborted).toBe(true);
+    // The renewal has read the other's claim, which a release must not end.
+    await claim.release();
+    await expect(watcher.claimTurn()).rejects.toMatchObject({ code: "TURN_BUSY" });
   });
 
   test("a handle that claimed it cannot claim it twice, and a read-only one never", async () => {

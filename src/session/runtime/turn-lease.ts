@@ -217,6 +217,8 @@ export class Lease implements TurnClaim {
   async #remove(): Promise<void> {
     const { log } = this.#reader;
     try {
+      // A lost lease has read on: its next line would end the claim of the one that took it over.
+      if (this.signal.aborted) return;
       // Another claim may have come, whose log this is now.
       while (!(await log.remove([{ released: this.id }])))
         if ((await this.#reader.read())?.claimId !== this.id) break;
