@@ -83,7 +83,7 @@ async function read(session: Session, id: string, from: string | undefined): Pro
     ...(after === undefined ? {} : { from: after }),
   })) {
     ({ offset, hasEnded } = place(part));
-    if (!hadEnd) messages.push(...messagesOf(part));
+    if (!hadEnd) for (const message of messagesOf(part)) messages.push(message);
   }
   return { messages, offset: offset === "" ? firstOffset : offset, hasEnded };
 }
