@@ -32,7 +32,11 @@ async function turn(session: Session): Promise<void> {
   const claim = await session.claimTurn({ ttlMs: Number(ttl) });
   say(`claimed ${claim.id}`);
   const before = await session.turnState();
-  if (before.state === "busyElsewhere") throw new Error("busy elsewhere under an own claim");
+  if (before.state === "busyElsewhere") {
+    // The claim was lost since: the process was stopped.
+    claim.signal.throwIfAborted();
+    throw new Error("busy elsewhere under an own claim");
+  }
   if (before.state === "interruptedReply") {
     say(`interrupted ${before.replyId}`);
     await session.recoverReply("keep");
