@@ -58,6 +58,14 @@ async function turn(session: Session): Promise<void> {
   say(`released ${claim.id}`);
 }
 
+/** A process that was stopped just before it ended an old claim is in the way of one append, and of nothing else. */
+function isStaleFence(error: unknown): boolean {
+  return (
+    SessileError.is(error, "CONCURRENT_WRITER") &&
+    error.details.entries?.every(({ type }) => type === "custom") === true
+  );
+}
+
 async function work(): Promise<void> {
   const store = await openStore();
   let session: Session | undefined;
@@ -67,7 +75,8 @@ async function work(): Promise<void> {
       await turn(session);
     } catch (error) {
       const code = error instanceof SessileError ? error.code : String((error as Error).stack);
-      const isExpected = ["TURN_BUSY", "TURN_LOST", "STORAGE_FAILED", "SESSION_LOCKED"].includes(code);
+      const isExpected =
+        ["TURN_BUSY", "TURN_LOST", "STORAGE_FAILED", "SESSION_LOCKED"].includes(code) || isStaleFence(error);
       say(`${isExpected ? "again" : "bad"} ${code}`);
       if (code === "TURN_BUSY") {
         await pause(2 + random(10));

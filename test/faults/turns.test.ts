@@ -144,7 +144,8 @@ describe.each(Object.keys(places))("turns of several processes in %s", (name) =>
     expect(bad, `seed ${seed}`).toEqual([]);
     expect((await session.leaves()).length, `branches, seed ${seed}`).toBe(1);
     const { claims, answers } = await readTurns(session);
-    const named = claims.slice(1);
+    // A reply that broke off within the id of its claim tells none.
+    const named = claims.slice(1).filter((claim) => claim !== "");
     expect(named.filter((claim, at) => claim !== named[at - 1]).length, `turns, seed ${seed}`).toBe(
       new Set(named).size,
     );

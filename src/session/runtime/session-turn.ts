@@ -147,7 +147,7 @@ export class SessionTurn {
       state,
       of,
       catchUp: () => this.#catchUp(),
-      fence: (claimId: string) => this.#fence(claimId),
+      fence: (claimId: string, isStillGone: () => Promise<boolean>) => this.#fence(claimId, isStillGone),
     };
     const lease = await claimTurn(host, options, () => {
       if (this.#lease === lease) this.#lease = undefined;
@@ -241,16 +241,18 @@ export class SessionTurn {
     if (leafId === null || isOnPath(leafId, others.leafId, reader.tree)) state.branch(others.leafId);
   }
 
-  /** Records that a claim has ended, for its holder. */
-  async #fence(claimId: string): Promise<void> {
-    if (!this.#handle.state.exists) return;
+  /** Records that a claim has ended, for its holder. Returns whether it had. */
+  async #fence(claimId: string, isStillGone: () => Promise<boolean>): Promise<boolean> {
+    if (!this.#handle.state.exists) return true;
     for (let attempt = 1; ; attempt++) {
       await this.#catchUp();
       // Another one may have ended it, and be at work by now: a second entry would be in its way.
-      if (await this.#isFenced(claimId)) return;
+      if (await this.#isFenced(claimId)) return true;
+      // This process may have been stopped: whoever works by then is not to be disturbed.
+      if (!(await isStillGone())) return false;
       try {
         await this.#handle.append([turnTaken.draft({ claimId })]);
-        return;
+        return true;
       } catch (error) {
         if (!SessileError.is(error, "CONCURRENT_WRITER") || attempt === maxAttempts) throw error;
       }

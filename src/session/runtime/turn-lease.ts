@@ -37,8 +37,8 @@ export interface TurnHost {
   readonly of: SideOf;
   /** Reads other writers' entries, and moves the leaf to the newest if it follows this handle's. */
   catchUp(): Promise<void>;
-  /** Ends a claim in the session's log. */
-  fence(claimId: string): Promise<void>;
+  /** Ends a claim in the session's log, if that is still the last one and not live. Returns whether it was. */
+  fence(claimId: string, isStillGone: () => Promise<boolean>): Promise<boolean>;
 }
 
 /** Reads who has the turn. */
@@ -47,6 +47,8 @@ export class ClaimReader {
   readonly #of: SideOf;
   readonly #now: () => number;
   #claim: StoredClaim | undefined;
+  /** From before the last read: a process that is stopped after it must not take the claim for an old one. */
+  #readAt = 0;
 
   constructor(of: SideOf, now: () => number) {
     this.log = new SideLog(of, "claim");
@@ -56,6 +58,7 @@ export class ClaimReader {
 
   /** The last claim that was not released. */
   async read(): Promise<StoredClaim | undefined> {
+    this.#readAt = this.#now();
     const lines = await this.log.read();
     if (lines === undefined || lines.isNew) this.#claim = undefined;
     for (const value of lines?.values ?? []) this.#claim = nextClaim(this.#claim, value);
@@ -66,7 +69,7 @@ export class ClaimReader {
   isLive(claim: StoredClaim): boolean {
     const isGone = this.#of.backend.processes?.isGone(claim.by);
     // A clock that was put back must not keep a lease for ever.
-    return isGone === undefined ? Math.abs(this.#now() - claim.renewedAt) <= claim.ttlMs : !isGone;
+    return isGone === undefined ? Math.abs(this.#readAt - claim.renewedAt) <= claim.ttlMs : !isGone;
   }
 }
 
@@ -122,7 +125,11 @@ export async function claimTurn(host: TurnHost, options: ClaimOptions, lost: () 
       if (attempt === maxAttempts) throw contendedError(state);
       if (holder !== undefined && !fenced.has(holder.claimId)) {
         if (reader.isLive(holder)) throw busyError(state, holder);
-        await host.fence(holder.claimId);
+        const isStillGone = async () => {
+          const now = await reader.read();
+          return now?.claimId === holder.claimId && !reader.isLive(now);
+        };
+        if (!(await host.fence(holder.claimId, isStillGone))) continue;
         fenced.add(holder.claimId);
       }
       const now = state.settings.now();
