@@ -275,6 +275,9 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   }
 }
 
+/** A longer timer fires at once. */
+export const maxTimerMs = 2 ** 31 - 1;
+
 /** Lets the process end although a timer runs. Browsers have numbers for timers. */
 export function unreferenced(timer: ReturnType<typeof setTimeout>): void {
   const { unref } = timer as { unref?(): void };

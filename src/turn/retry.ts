@@ -1,6 +1,7 @@
 /** When a failed request is sent again: which failures pass, what a provider says of the wait, and its bounds. */
 
 import { integerOption } from "../core/arguments.js";
+import { maxTimerMs } from "../core/concurrency.js";
 import { isRecord } from "../core/shape.js";
 
 /** Further attempts at a request that failed. */
@@ -34,8 +35,8 @@ export function retryWait(
 ): number | undefined {
   const { random = Math.random, now = Date.now, again = (failure) => isPassing(failure, status) } = options;
   const attempts = integerOption("retry.attempts", options.attempts, 4, 0);
-  const first = integerOption("retry.firstMs", options.firstMs, 1000, 1);
-  const most = integerOption("retry.mostMs", options.mostMs, 60_000, 1);
+  const first = integerOption("retry.firstMs", options.firstMs, 1000, 1, maxTimerMs);
+  const most = integerOption("retry.mostMs", options.mostMs, 60_000, 1, maxTimerMs);
   if (attempt >= attempts || !again(error)) return undefined;
   const least = retryAfterMs(error, now());
   if (least > most) return undefined;

@@ -119,13 +119,31 @@ class Turn {
   async #claimed(): Promise<TurnEnd["reason"]> {
     const { message, reply: { ttlMs } = {} } = this.#options;
     const options = ttlMs === undefined ? {} : { ttlMs };
-    const claim = await unlessBusy(this.#session.claimTurn(options));
-    if (claim !== undefined) return this.#under(claim, message);
-    if (message === undefined) return "busy";
-    await steer(this.#session, message);
-    // The other turn may have ended before it could see the message.
-    const second = await unlessBusy(this.#session.claimTurn(options));
-    return second === undefined ? "busy" : this.#under(second, undefined);
+    const claim = () => unlessBusy(this.#session.claimTurn(options));
+    let held = await claim();
+    let begins = message;
+    if (held === undefined && message !== undefined) {
+      await steer(this.#session, message);
+      begins = undefined;
+      // The other turn may have ended before it could see the message.
+      held = await claim();
+    }
+    if (held === undefined) return "busy";
+    for (;;) {
+      const reason = await this.#under(held, begins);
+      // A message may have come between the last look and the release: its writer found the turn taken.
+      if (reason !== "done" || !(await this.#isAwaited())) return reason;
+      const next = await claim();
+      if (next === undefined) return reason;
+      [held, begins] = [next, undefined];
+    }
+  }
+
+  /** Whether a message waits behind the turn. */
+  async #isAwaited(): Promise<boolean> {
+    if (this.#signal.aborted) return false;
+    if ((await this.#session.refresh()).length > 0) await followSteering(this.#session);
+    return (await waitingMessages(this.#session)).length > 0;
   }
 
   async #under(claim: TurnClaim, message: UserMessage | undefined): Promise<TurnEnd["reason"]> {
@@ -387,7 +405,12 @@ class Turn {
       await recorded.discard();
       return isDropped ? { isDropped } : { error };
     }
-    for (const delta of held) show(delta);
+    try {
+      for (const delta of held) show(delta);
+    } catch (error) {
+      // The reply is stored before the caller's own error ends the turn.
+      failure ??= { error };
+    }
     // A reply that the caller did not stop is to go on, in this process or the next.
     const isFailed = !isWhole && failure === undefined && !this.#signal.aborted;
     const ended: AssistantMessage = isFailed ? { ...message, stopReason: "error" } : message;

@@ -5,6 +5,7 @@
  */
 
 import { asUserMessage, type UserMessage } from "../content/index.js";
+import { isBroken } from "../content/internal.js";
 import { Mutex } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
 import { uuidv7 } from "../core/ids.js";
@@ -57,8 +58,8 @@ export async function waitingMessages(session: Session): Promise<readonly EntryD
       if (entry.type === "message") {
         entered.add(entry.id);
         const { message } = entry;
-        // A reply that the provider paused is continued without new words.
-        if (message.role === "assistant" && message.stopReason !== "pause") replies++;
+        // No message enters between the parts of a reply that was paused or broke off.
+        if (message.role === "assistant" && message.stopReason !== "pause" && !isBroken(message)) replies++;
       }
       if (replies === mostReplies) break;
       const found = steering.read(entry);

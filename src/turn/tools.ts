@@ -185,7 +185,7 @@ function jsonProblems(schema: unknown, value: unknown, path: string, problems: s
     )
   )
     return;
-  const same = (one: unknown) => JSON.stringify(one) === JSON.stringify(value);
+  const same = (one: unknown) => isSameJson(one, value);
   if ("const" in schema) expect(same(schema.const), JSON.stringify(schema.const));
   if (Array.isArray(schema.enum)) {
     const listed = schema.enum.map((one) => JSON.stringify(one)).join(", ");
@@ -210,8 +210,11 @@ function jsonProblems(schema: unknown, value: unknown, path: string, problems: s
     if (typeof schema[min] === "number") expect(size >= schema[min], `${what} from ${schema[min]} on`);
     if (typeof schema[max] === "number") expect(size <= schema[max], `${what} of at most ${schema[max]}`);
   }
-  if (Array.isArray(value))
-    for (const [at, item] of value.entries()) jsonProblems(schema.items, item, `${path}[${at}]`, problems);
+  if (Array.isArray(value)) {
+    const first: readonly unknown[] = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
+    for (const [at, item] of value.entries())
+      jsonProblems(at < first.length ? first[at] : schema.items, item, `${path}[${at}]`, problems);
+  }
   if (!isRecord(value)) return;
   const properties = isRecord(schema.properties) ? schema.properties : {};
   for (const name of Array.isArray(schema.required) ? schema.required : [])
@@ -225,6 +228,17 @@ function jsonProblems(schema: unknown, value: unknown, path: string, problems: s
         : schema.additionalProperties;
     jsonProblems(of, member, `${path}.${name}`, problems);
   }
+}
+
+/** Whether two values of JSON are equal, in whatever order their members are. */
+function isSameJson(a: unknown, b: unknown): boolean {
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [own, other] = [Object.entries(a), new Map(Object.entries(b))];
+  return (
+    own.length === other.size &&
+    own.every(([key, value]) => other.has(key) && isSameJson(value, other.get(key)))
+  );
 }
 
 function isOfType(value: unknown, type: unknown): boolean {

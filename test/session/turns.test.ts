@@ -113,10 +113,62 @@ describe("claimTurn", () => {
     await expect(watcher.claimTurn()).rejects.toMatchObject({ code: "TURN_BUSY" });
   });
 
+  test("a claim whose session cannot be read on tells why, and leaves nothing behind", async () => {
+    const hooks: LogHooks = {};
+    const backend = memoryBackend(Date.now);
+    await (await started(sessionStore(backend))).close();
+    const session = await sessionStore(hookedBackend(backend, hooks)).open("s", { mode: "write" });
+    let isClaimed = false;
+    hooks.append = async (lines, _, append) => {
+      isClaimed ||= lineText(lines).includes('"claim"');
+      return append();
+    };
+    hooks.read = () => {
+      if (!isClaimed) return;
+      isClaimed = false;
+      delete hooks.append;
+      throw new SessileError("STORAGE_FAILED", "no disk", {
+        details: { operation: "read", path: "s", errno: "EIO" },
+      });
+    };
+    await expect(session.claimTurn()).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+    const claim = await session.claimTurn();
+    await session.appendMessage(userMessage("at work"));
+    await claim.release();
+  });
+
+  test("a claim whose renewal failed is released all the same", async () => {
+    let now = 0;
+    const hooks: LogHooks = {};
+    const backend = memoryBackend(Date.now);
+    await (await started(sessionStore(backend))).close();
+    const session = await sessionStore(hookedBackend(backend, hooks), { now: () => now }).open("s", {
+      mode: "write",
+    });
+    const claim = await session.claimTurn({ ttlMs: 300 });
+    const failed = new Promise((resolve) => {
+      hooks.append = async (lines, _, append) => {
+        if (!lineText(lines).includes('"renewed"')) return append();
+        delete hooks.append;
+        resolve(undefined);
+        throw new SessileError("STORAGE_FAILED", "no disk", {
+          details: { operation: "append", path: "s", errno: "EIO" },
+        });
+      };
+    });
+    now = 100;
+    await failed;
+    await claim.release();
+    await (await session.claimTurn()).release();
+    await expect(session.claimTurn({ ttlMs: 2 ** 31 })).rejects.toThrow("from 100 to 2147483647");
+  });
+
   test("a handle that claimed it cannot claim it twice, and a read-only one never", async () => {
     const store = memorySessionStore();
     const session = await started(store);
-    await expect(session.claimTurn({ ttlMs: 1 })).rejects.toThrow("ttlMs: expected an integer >= 100, got 1");
+    await expect(session.claimTurn({ ttlMs: 1 })).rejects.toThrow(
+      "ttlMs: expected an integer from 100 to 2147483647, got 1",
+    );
     await using _claim = await session.claimTurn();
     await expect(session.claimTurn()).rejects.toMatchObject({ code: "TURN_BUSY" });
     const reader = await store.open("s");
@@ -317,7 +369,7 @@ describe("reply", () => {
       "interrupted: expected",
     );
     await expect(session.reply({ ...maker, batchMs: -1 })).rejects.toThrow(
-      "batchMs: expected an integer >= 0",
+      "batchMs: expected an integer from 0 to",
     );
     const reply = await session.reply(maker);
     expect(() => reply.push(text("x", -1))).toThrow("index: expected the index of a block");

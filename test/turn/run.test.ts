@@ -85,6 +85,26 @@ describe("a turn", () => {
     expect(started).toEqual(["c", "e"]);
   });
 
+  test("takes members in any order, and checks the first items by their own schemas", async () => {
+    const strict = countingTool("strict", {
+      parameters: {
+        type: "object",
+        properties: {
+          of: { const: { a: 1, b: [2] } },
+          pair: { prefixItems: [{ type: "string" }, { type: "integer" }], items: false },
+        },
+      },
+    });
+    const calls = [
+      ["strict", "a", { of: { b: [2], a: 1 }, pair: ["x", 1] }],
+      ["strict", "b", { pair: [1, "x"] }],
+      ["strict", "c", { pair: ["x", 1, 2] }],
+      ["strict", "d", { of: { a: 1, b: [3] } }],
+    ] as const;
+    await turnWith([calls], { tools: [strict] });
+    expect(strict.ran).toEqual(["a"]);
+  });
+
   test("runs calls beside each other only if their tools say so", async () => {
     const log: string[] = [];
     const slow = (name: string, parallel: boolean) =>
@@ -380,6 +400,50 @@ describe("steering", () => {
     };
     const { steps } = await runTurn(session, { model, message: userMessage("Go."), onDelta });
     expect(steps).toBe(2);
+    expect((await shortHistory(session)).slice(1)).toEqual([
+      "assistant: First.",
+      "user: wait",
+      "assistant: Second.",
+    ]);
+  });
+
+  test("enters behind a reply that broke off twice", async () => {
+    const { session } = await newSession();
+    const script: readonly Said[] = [{ cut: "One, " }, { cut: "two, " }, "three.", "Four."];
+    const model = scriptedModel((_request, count) => script[count] ?? "Done.");
+    const steered: Promise<string>[] = [];
+    const onDelta = () => {
+      if (steered.length === 0) steered.push(steer(session, userMessage("wait")));
+    };
+    const retry = { sleep: async () => undefined };
+    const { reason } = await runTurn(session, { model, message: userMessage("Go."), onDelta, retry });
+    expect(reason).toBe("done");
+    expect((await shortHistory(session)).slice(-3)).toEqual([
+      "assistant: three.",
+      "user: wait",
+      "assistant: Four.",
+    ]);
+  });
+
+  test("that comes between the last look and the release is answered by this turn", async () => {
+    const { session, store } = await newSession();
+    const model = scriptedModel((_request, count) => ["First.", "Second."][count] ?? "Third.");
+    const ends: unknown[] = [];
+    const claimTurn = session.claimTurn.bind(session);
+    session.claimTurn = async (options) => {
+      const claim = await claimTurn(options);
+      const release = claim.release.bind(claim);
+      claim.release = async () => {
+        if (ends.length === 0) {
+          await using other = await store.open(session.id, { mode: "write" });
+          ends.push((await runTurn(other, { model, message: userMessage("wait") })).reason);
+        }
+        await release();
+      };
+      return claim;
+    };
+    await runTurn(session, { model, message: userMessage("Go.") });
+    expect(ends).toEqual(["busy"]);
     expect((await shortHistory(session)).slice(1)).toEqual([
       "assistant: First.",
       "user: wait",

@@ -2,6 +2,7 @@
 
 import type { AssistantMessage, TextBlock, ThinkingBlock, ToolCall } from "../../content/index.js";
 import { integerOption } from "../../core/arguments.js";
+import { maxTimerMs } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import type { FollowReplyOptions, ReplyDelta, ReplyPart } from "../api/turn.js";
 import { treeRows } from "../tree/session-tree.js";
@@ -36,7 +37,7 @@ export async function* followReply(
 ): AsyncGenerator<ReplyPart, void, undefined> {
   const { state, of } = session;
   const has = parseReplyOffset(from);
-  const everyMs = integerOption("pollMs", pollMs, 1000, 1);
+  const everyMs = integerOption("pollMs", pollMs, 1000, 1, maxTimerMs);
   const log = new SideLog({ ...of, mode: "read" }, "reply");
   const claims = new ClaimReader({ ...of, mode: "read" }, state.settings.now);
   const closed = new AbortController();

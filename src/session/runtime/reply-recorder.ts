@@ -5,7 +5,7 @@
 
 import type { AssistantMessage } from "../../content/index.js";
 import { integerOption, oneOfOption, stringArgument } from "../../core/arguments.js";
-import { unreferenced } from "../../core/concurrency.js";
+import { maxTimerMs, unreferenced } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import type { EntryDraft, SessionEntry } from "../../log/internal.js";
 import type { AppendOptions } from "../api/session.js";
@@ -203,7 +203,7 @@ export function checkReplyOptions(options: ReplyOptions): {
   stringArgument("model", options.model);
   oneOfOption("interrupted", options.interrupted, ["keep", "discard", "continue"]);
   return {
-    batchMs: integerOption("batchMs", options.batchMs, 250, 0),
+    batchMs: integerOption("batchMs", options.batchMs, 250, 0, maxTimerMs),
     batchChars: integerOption("batchChars", options.batchChars, 4096, 1),
   };
 }

@@ -149,7 +149,9 @@ export class SessionTurn {
       catchUp: () => this.#catchUp(),
       fence: (claimId: string, isStillGone: () => Promise<boolean>) => this.#fence(claimId, isStillGone),
     };
-    const lease = await claimTurn(host, options, () => {
+    // The claim may be released before the call returns.
+    let lease: Lease | undefined;
+    lease = await claimTurn(host, options, () => {
       if (this.#lease === lease) this.#lease = undefined;
     });
     this.#lease = lease;

@@ -5,7 +5,7 @@
  */
 
 import { integerOption } from "../../core/arguments.js";
-import { unreferenced } from "../../core/concurrency.js";
+import { maxTimerMs, unreferenced } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import { uuidv7 } from "../../core/ids.js";
 import { isRecord } from "../../core/shape.js";
@@ -115,7 +115,7 @@ const maxAttempts = 64;
  * @throws SessileError TURN_BUSY
  */
 export async function claimTurn(host: TurnHost, options: ClaimOptions, lost: () => void): Promise<Lease> {
-  const ttlMs = integerOption("ttlMs", options.ttlMs, defaultTtlMs, 100);
+  const ttlMs = integerOption("ttlMs", options.ttlMs, defaultTtlMs, 100, maxTimerMs);
   const { state, of } = host;
   const reader = new ClaimReader(of, state.settings.now);
   const fenced = new Set<string>();
@@ -226,6 +226,8 @@ export class Lease implements TurnClaim {
     try {
       // A lost lease has read on: its next line would end the claim of the one that took it over.
       if (this.signal.aborted) return;
+      // A renewal that failed has closed the log.
+      if (!log.isOpen && (await this.#reader.read())?.claimId !== this.id) return;
       // Another claim may have come, whose log this is now.
       while (!(await log.remove([{ released: this.id }])))
         if ((await this.#reader.read())?.claimId !== this.id) break;
