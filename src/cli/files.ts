@@ -1,8 +1,9 @@
 /** Files of a person: regular ones that a command reads, and new ones that it writes, whole or not at all. */
 
+import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { chmod, type FileHandle, link, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { concatBytes, encodeUtf8 } from "../core/bytes.js";
 import { SessileError } from "../core/errors/index.js";
 import { nodeFileSystem } from "../core/node/node-file-system.js";
@@ -100,7 +101,8 @@ async function write(
   signal: AbortSignal,
   place: (temporary: string) => Promise<void>,
 ): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
+  // Numbers of processes come again, as those of containers do, and a killed one leaves its file.
+  const temporary = join(dirname(path), `.${randomUUID()}.tmp`);
   await mkdir(dirname(path), { recursive: true });
   const file = await open(temporary, "wx", 0o600);
   try {

@@ -1,9 +1,12 @@
 import {
   appendFileSync,
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -11,10 +14,22 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { basename, dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { CommandContext, Parsed } from "../../src/cli/command.js";
+import { bodies } from "../../src/cli/commands/archive.js";
 import * as transcript from "../agents/claude-code/transcript.js";
 import { call } from "./call.js";
+
+const disk = vi.hoisted(() => ({ isFull: false }));
+vi.mock("node:fs/promises", async (original) => {
+  const real = await original<typeof import("node:fs/promises")>();
+  const copyFile: typeof real.copyFile = (from, to, mode) =>
+    disk.isFull
+      ? Promise.reject(Object.assign(new Error("ENOSPC"), { code: "ENOSPC" }))
+      : real.copyFile(from, to, mode);
+  return { ...real, copyFile };
+});
 
 let dir = "";
 const homes = () => ({
@@ -44,6 +59,42 @@ beforeEach(() => {
   );
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const index = () => join(dir, ".sessile", "archive.json");
+const readIndex = () => JSON.parse(readFileSync(index(), "utf8"));
+const otherId = "1a1b2c3d-4e5f-4061-8071-2a3b4c5d6e7f";
+
+/** A run of the archive with a step of another program at the first session. */
+async function archiveWhile(step: () => void) {
+  let isDone = false;
+  const values: { readonly archived: readonly string[]; readonly failed: number }[] = [];
+  const out = {
+    ...{ json: true, partial: false, value: async (value: never) => values.push(value) },
+    skip() {
+      this.partial = true;
+    },
+    warn() {},
+    progress(text: () => string) {
+      if (isDone || !text().endsWith("unchanged")) return;
+      isDone = true;
+      step();
+    },
+  };
+  const context = { out, signal: new AbortController().signal, env: { HOME: dir }, cwd: dir, now: Date.now };
+  vi.stubEnv("CLAUDE_CONFIG_DIR", homes().CLAUDE_CONFIG_DIR);
+  vi.stubEnv("CODEX_HOME", homes().CODEX_HOME);
+  vi.stubEnv("PI_CODING_AGENT_DIR", homes().PI_CODING_AGENT_DIR);
+  vi.stubEnv("HOME", dir);
+  try {
+    await bodies.archive.run(
+      { positionals: [], options: {} } as Parsed,
+      context as unknown as CommandContext,
+    );
+  } finally {
+    vi.unstubAllEnvs();
+  }
+  return values[0];
+}
 
 describe("archive", () => {
   it("keeps sessions with their times, and a further run does what changed", async () => {
@@ -105,6 +156,58 @@ describe("archive", () => {
     expect((await run("archive", "--json")).json[0].archived.length).toBe(2);
   });
 
+  it("goes on behind a session that is deleted meanwhile, and looks again", async () => {
+    await run("resume", sessionId, "--in", "pi", "--yes");
+    const other = main().replace(sessionId, otherId);
+    write(other, lines([{ ...user("u1", null, "Other."), sessionId: otherId }]));
+    const words = readFileSync(main(), "utf8");
+    // Both: their order is that of their times.
+    const value = await archiveWhile(() => [main(), other].map((path) => rmSync(path)));
+    expect(value).toMatchObject({ archived: [`pi ${sessionId}`], failed: 2 });
+    expect(Object.keys(readIndex().homes)).not.toContain("claude-code");
+    write(main(), words);
+    expect((await run("archive", "--json")).json[0].archived).toEqual([`claude-code ${sessionId}`]);
+  });
+
+  it("keeps its copies for the user alone", async () => {
+    chmodSync(main(), 0o444);
+    await run("archive");
+    const copy = join(dir, ".sessile", "originals", "claude-code", mainPath);
+    expect(statSync(copy).mode & 0o777).toBe(0o600);
+  });
+
+  it("keeps the copy that it has if a further one fails", async () => {
+    await run("archive");
+    const whole = readFileSync(main(), "utf8");
+    truncateSync(main(), whole.indexOf("\n") + 1);
+    disk.isFull = true;
+    try {
+      expect(await run("archive")).toMatchObject({ code: 3 });
+    } finally {
+      disk.isFull = false;
+    }
+    const copy = join(dir, ".sessile", "originals", "claude-code", mainPath);
+    expect(readFileSync(copy, "utf8")).toBe(whole);
+    expect(readdirSync(dirname(copy))).toEqual([basename(copy)]);
+  });
+
+  it("keeps what another run has written to the index meanwhile", async () => {
+    await run("archive");
+    const { sessions, ...rest } = readIndex();
+    const [known] = Object.values<object>(sessions);
+    const added = { ...sessions, "codex x": { ...known, agent: "codex", id: "x" } };
+    appendFileSync(main(), lines([user("u2", "a1", "A word more.")]));
+    await archiveWhile(() => writeFileSync(index(), JSON.stringify({ ...rest, sessions: added })));
+    expect(Object.keys(readIndex().sessions)).toEqual([`claude-code ${sessionId}`, "codex x"]);
+    expect(readIndex().sessions[`claude-code ${sessionId}`].files[0].bytes).toBe(statSync(main()).size);
+  });
+
+  it("is not kept from its index by the file of a run that was killed", async () => {
+    mkdirSync(join(dir, ".sessile"), { recursive: true });
+    writeFileSync(`${index()}.${process.pid}.tmp`, "");
+    expect(await run("archive")).toMatchObject({ code: 0 });
+  });
+
   it("takes an index that cannot be read for none", async () => {
     await run("archive");
     writeFileSync(join(dir, ".sessile", "archive.json"), "{");
@@ -112,6 +215,11 @@ describe("archive", () => {
     expect([again.code, again.json[0].archived.length]).toEqual([0, 1]);
     expect(again.stderr).toContain("copied again");
     expect((await run("ls", join(dir, ".sessile", "sessions"), "--json")).json).toMatchObject([{ turns: 1 }]);
+    writeFileSync(index(), '{"v":1,"homes":null,"sessions":null}');
+    expect(await run("archive", "status")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("copied again"),
+    });
   });
 
   it("says what is only there, and gives it back with its bytes and time", async () => {
@@ -133,6 +241,77 @@ describe("archive", () => {
     expect(await run("restore", "none-such")).toMatchObject({ code: 2 });
     appendFileSync(main(), lines([user("u2", "a1", "New.")]));
     expect(await run("archive", "status")).toMatchObject({ code: 1 });
+  });
+
+  it("gives back a file that the agent deleted while it kept the session", async () => {
+    write(subagent(), lines([{ ...user("s1", null, "Look."), isSidechain: true, agentId: "a1" }]));
+    await run("archive");
+    rmSync(subagent());
+    appendFileSync(main(), lines([user("u2", "a1", "A word more.")]));
+    expect((await run("archive", "--json")).json[0].archived.length).toBe(1);
+    expect((await run("archive", "--json")).json[0].archived.length).toBe(0);
+    expect((await run("archive", "status")).code).toBe(0);
+    rmSync(main());
+    const { json } = await run("restore", sessionId, "--json");
+    expect(json[0].files.toSorted()).toEqual([main(), subagent()].toSorted());
+  });
+
+  it("gives back a file at the place that it was moved to alone", async () => {
+    await run("archive");
+    const moved = main().replace("-work", "-moved");
+    write(moved, readFileSync(main(), "utf8"));
+    rmSync(main());
+    await run("archive");
+    expect(await run("restore", sessionId)).toMatchObject({ code: 2 });
+    rmSync(moved);
+    expect((await run("restore", sessionId)).stdout).toBe(`${moved}\n`);
+  });
+
+  it("gives back the last state that was read, with its time", async () => {
+    const time = Date.parse("2026-11-21T12:00:00.123Z");
+    const whole = readFileSync(main(), "utf8");
+    utimesSync(main(), (time + 0.0005) / 1000, (time + 0.0005) / 1000);
+    await run("archive");
+    truncateSync(main(), whole.indexOf("\n") + 1);
+    const store = join(dir, ".sessile", "sessions");
+    renameSync(store, `${store}.away`);
+    writeFileSync(store, "a file in the place of the store");
+    expect((await run("archive")).code).toBe(3);
+    rmSync(main());
+    await run("restore", sessionId);
+    expect([readFileSync(main(), "utf8"), Math.trunc(statSync(main()).mtimeMs)]).toEqual([whole, time]);
+    expect((await run("archive", "status")).code).toBe(0);
+  });
+
+  it("gives back the session of the agent that is named", async () => {
+    await run("resume", sessionId, "--in", "pi", "--yes");
+    await run("archive");
+    rmSync(main());
+    expect(await run("restore", sessionId)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--agent"),
+    });
+    expect((await run("restore", sessionId, "--agent", "claude-code")).stdout).toBe(`${main()}\n`);
+  });
+
+  it("writes nothing out of the home of an agent", async () => {
+    await run("archive");
+    const { sessions, ...rest } = readIndex();
+    const [name = "", known] = Object.entries<object>(sessions)[0] ?? [];
+    const tampered = async (fields: object) => {
+      writeFileSync(index(), JSON.stringify({ ...rest, sessions: { [name]: { ...known, ...fields } } }));
+      return run("restore", sessionId);
+    };
+    write(join(dir, ".sessile", "originals", "escaped"), "x");
+    write(join(dir, ".sessile", "escaped"), "x");
+    const files = [{ path: "../escaped", bytes: 1, modified: 0 }];
+    expect(await tampered({ files })).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("unreadable"),
+    });
+    const place = { agent: "..", home: join(dir, "elsewhere"), files: [{ ...files[0], path: "escaped" }] };
+    expect(await tampered(place)).toMatchObject({ code: 3 });
+    expect(existsSync(join(dir, "escaped")) || existsSync(join(dir, "elsewhere"))).toBe(false);
   });
 
   it("is run each day by the scheduler of the system", async () => {

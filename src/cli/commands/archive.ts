@@ -4,13 +4,15 @@
  * below `originals`, and an index of what was copied.
  */
 
+import { createHash, randomUUID } from "node:crypto";
 import { constants, existsSync } from "node:fs";
-import { copyFile, mkdir, readFile, rename, stat, utimes } from "node:fs/promises";
+import { chmod, copyFile, mkdir, open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { agents } from "../../agents/internal.js";
 import { homeFiles } from "../../agents/node/internal.js";
 import type { BlobStore } from "../../blobs/index.js";
+import { isRecord } from "../../core/shape.js";
 import type { SessionStore } from "../../session/index.js";
 import { fileBlobStore, fileSessionStore } from "../../storage/files/index.js";
 import {
@@ -19,6 +21,7 @@ import {
   type ExitCode,
   type OptionSpec,
   type Parsed,
+  ReadError,
   textOption,
   UsageError,
 } from "../command.js";
@@ -79,16 +82,18 @@ const archive: CommandBody = {
 const restore: CommandBody = {
   description: [
     "Writes the files of an archived session that its agent's home lacks, with their bytes and times. Nothing is",
-    "overwritten.",
+    "overwritten, and nothing is written out of the home.",
   ],
   arguments: [{ name: "ID", kind: "text", description: "The id of the session, or its start." }],
-  options: [toOption],
+  options: [toOption, ...agentOption],
   examples: [{ line: "sessile restore 0f3b7a52", does: "a transcript that Claude Code had deleted" }],
   async run(parsed, context) {
     const { out, signal } = context;
     const dir = archiveDir(parsed, context);
-    const session = await archivedSession(parsed.positionals[0] ?? "", dir, context);
-    const home = (await homeFiles(session.agent as Agent))?.home ?? session.home;
+    const session = await archivedSession(parsed, dir, context);
+    const home = (await homeFiles(session.agent as Agent))?.home;
+    if (home === undefined || !session.files.every(({ path }) => isInside(home, path)))
+      throw new ReadError("unreadable", `${indexPath(dir)} names a place out of the home of an agent`);
     if (!session.hasOriginals)
       throw new UsageError(
         `restore: ${session.agent} keeps its sessions in a database, which is never written: sessile resume writes files for it`,
@@ -98,7 +103,10 @@ const restore: CommandBody = {
       .filter(({ place }) => !existsSync(place));
     if (missing.length === 0) throw new UsageError(`restore: ${home} has all files of ${session.id}`);
     for (const { path, place, modified } of missing) {
-      await writeNewFile(place, chunksOfFile(originalPath(dir, session.agent, path), signal), signal);
+      const original = originalPath(dir, session.agent, path);
+      // The file was cut later, and not read since.
+      const longer = longerPath(original, modified);
+      await writeNewFile(place, chunksOfFile(existsSync(longer) ? longer : original, signal), signal);
       await setTime(place, modified);
     }
     const places = missing.map(({ place }) => place);
@@ -186,7 +194,6 @@ interface ArchivedSession {
   readonly id: string;
   /** Its file in the store, relative to the archive. */
   readonly file: string;
-  readonly home: string;
   readonly files: readonly FileState[];
   /** False for a session in a database, of which the store alone has the entries. */
   readonly hasOriginals: boolean;
@@ -209,6 +216,9 @@ const key = ({ agent, id }: { readonly agent: string; readonly id: string }) => 
 const indexPath = (dir: string) => join(dir, "archive.json");
 const originalPath = (dir: string, agent: string, path: string) =>
   join(dir, "originals", agent, ...path.split("/"));
+/** The copy of a file as it was before its agent cut it. */
+const longerPath = (original: string, modified: number) => `${original}.${modified}`;
+const isInside = (home: string, path: string) => join(home, ...path.split("/")).startsWith(`${home}${sep}`);
 
 /** The index of an archive. One that cannot be read is made anew: a further copy of a session adds nothing. */
 async function readIndex(dir: string, { out }: CommandContext): Promise<ArchiveIndex> {
@@ -218,21 +228,30 @@ async function readIndex(dir: string, { out }: CommandContext): Promise<ArchiveI
   if (text === undefined) return { v: 1, homes: {}, sessions: {} };
   try {
     const index = JSON.parse(text) as ArchiveIndex;
-    if (index.v === 1 && typeof index.homes === "object" && typeof index.sessions === "object") return index;
+    if (index.v === 1 && isRecord(index.homes) && isRecord(index.sessions)) return index;
   } catch {}
   const message = `${indexPath(dir)} cannot be read: all sessions are copied again`;
   out.warn({ code: "unreadable", message, path: indexPath(dir) });
   return { v: 1, homes: {}, sessions: {} };
 }
 
-async function archivedSession(name: string, dir: string, context: CommandContext): Promise<ArchivedSession> {
-  const all = Object.values((await readIndex(dir, context)).sessions);
+async function archivedSession(
+  parsed: Parsed,
+  dir: string,
+  context: CommandContext,
+): Promise<ArchivedSession> {
+  const [name = ""] = parsed.positionals;
+  const wanted = textOption(parsed, "agent");
+  const { sessions } = await readIndex(dir, context);
+  const all = Object.values(sessions).filter(({ agent }) => (wanted ?? agent) === agent);
   const exact = all.filter(({ id }) => id === name);
   const matches = exact.length > 0 || name.length < 4 ? exact : all.filter(({ id }) => id.startsWith(name));
   const [match] = matches;
   if (match === undefined) throw new UsageError(`restore: ${dir} has no session ${JSON.stringify(name)}`);
   if (matches.length > 1)
-    throw new UsageError(`restore: ${JSON.stringify(name)} names ${matches.length} sessions`);
+    throw new UsageError(
+      `restore: ${JSON.stringify(name)} names ${matches.length} sessions; a longer ID or --agent chooses`,
+    );
   return match;
 }
 
@@ -241,45 +260,56 @@ async function archivedSession(name: string, dir: string, context: CommandContex
 async function archiveOnce(parsed: Parsed, context: CommandContext): Promise<void> {
   const { out, signal } = context;
   const dir = archiveDir(parsed, context);
-  const index = await readIndex(dir, context);
+  let index = await readIndex(dir, context);
   const states = await changedHomes(textOption(parsed, "agent"), index);
   const blobs = fileBlobStore({ dir });
   const stores = { dir, blobs, store: fileSessionStore({ dir: join(dir, "sessions"), blobs }) };
   const counts = { archived: 0, unchanged: 0, failed: 0 };
   const archived: string[] = [];
+  const changes = { homes: {} as Record<string, string>, sessions: {} as Record<string, ArchivedSession> };
   let savedAt = context.now();
   const save = async () => {
+    // Another run may have written it since.
+    const { homes, sessions } = await readIndex(dir, context);
+    index = {
+      v: 1,
+      homes: { ...homes, ...changes.homes },
+      sessions: { ...sessions, ...changes.sessions },
+    };
     await replaceFile(indexPath(dir), JSON.stringify(index), new AbortController().signal);
     savedAt = context.now();
   };
-  const failed = new Set<string>();
+  let isPartial = out.partial;
   try {
-    for (const agent of states.keys()) {
+    for (const [agent, state] of states) {
+      out.partial = false;
       for (const found of await foreignSessions(parsed, context, { agent })) {
         signal.throwIfAborted();
         out.progress(() => `${counts.archived} archived, ${counts.unchanged} unchanged`);
-        const files = await fileStates(found);
-        const known = index.sessions[key(found)];
-        if (known !== undefined && isSame(known.files, files) && existsSync(join(dir, known.file))) {
-          counts.unchanged++;
-          continue;
-        }
+        const name = key(found);
         try {
-          index.sessions[key(found)] = await archiveSession(found, files, stores, signal);
-          archived.push(key(found));
+          const files = await fileStates(found);
+          const known = index.sessions[name];
+          if (known !== undefined && isSame(known.files, files) && existsSync(join(dir, known.file))) {
+            counts.unchanged++;
+            continue;
+          }
+          changes.sessions[name] = await archiveSession(found, { files, known, ...stores }, signal);
+          archived.push(name);
           counts.archived++;
         } catch (error) {
           signal.throwIfAborted();
-          failed.add(agent);
           counts.failed++;
           out.skip(found.path, error);
         }
         if (context.now() - savedAt > saveMs) await save();
       }
+      // A home with a session that could not be read is looked at again.
+      if (!out.partial) changes.homes[agent] = state;
+      else isPartial = true;
     }
   } finally {
-    for (const [agent, state] of states)
-      if (!signal.aborted && !failed.has(agent)) index.homes[agent] = state;
+    out.partial = isPartial;
     if (states.size > 0) await save();
   }
   const total = Object.keys(index.sessions).length;
@@ -304,7 +334,6 @@ async function changedHomes(
     const found = await homeFiles(name);
     if (found === undefined) continue;
     const lines = found.files.map(({ path, bytes, modified }) => `${path} ${bytes} ${modified}`).sort();
-    const { createHash } = await import("node:crypto");
     const state = createHash("sha256")
       .update([found.home, ...lines].join("\n"))
       .digest("hex");
@@ -337,14 +366,19 @@ const relativePath = (home: string | undefined, file: string) =>
     .split(sep)
     .join("/");
 
+/** Whether files are as they were. Of those that were, some may be gone. */
 function isSame(known: readonly FileState[], files: readonly FileState[]): boolean {
-  return (
-    known.length === files.length &&
-    known.every(({ path, bytes, modified }, at) => {
-      const other = files[at];
-      return other?.path === path && other.bytes === bytes && other.modified === modified;
-    })
-  );
+  const states = new Map(known.map((each) => [each.path, each]));
+  return files.every(({ path, bytes, modified }) => {
+    const state = states.get(path);
+    return state?.bytes === bytes && state.modified === modified;
+  });
+}
+
+/** The files of a session, with those that its agent deleted since. One that was moved has its name elsewhere. */
+function allFiles(known: readonly FileState[], files: readonly FileState[]): readonly FileState[] {
+  const names = new Set(files.map(({ path }) => basename(path)));
+  return [...files, ...known.filter(({ path }) => !names.has(basename(path)))];
 }
 
 /** One store for a run: it knows the files that it has seen. */
@@ -356,8 +390,16 @@ interface ArchiveStores {
 
 async function archiveSession(
   found: FoundSession,
-  files: readonly FileState[],
-  { dir, blobs, store }: ArchiveStores,
+  {
+    files,
+    known,
+    dir,
+    blobs,
+    store,
+  }: ArchiveStores & {
+    readonly files: readonly FileState[];
+    readonly known: ArchivedSession | undefined;
+  },
   signal: AbortSignal,
 ): Promise<ArchivedSession> {
   const { agent, id, home = dirname(found.path), title, modified } = found;
@@ -371,7 +413,7 @@ async function archiveSession(
   signal.throwIfAborted();
   const [path = ""] = await adoptImport(store, imported, Date.parse(modified));
   return {
-    ...{ agent, id, home, files, hasOriginals, modified },
+    ...{ agent, id, hasOriginals, modified, files: allFiles(known?.files ?? [], files) },
     file: relative(dir, path),
     ...(title === undefined ? {} : { title: title.slice(0, maxTitle) }),
   };
@@ -383,19 +425,38 @@ const maxTitle = 200;
  * Copies a file that its agent may be writing. A copy that is longer than the file is kept under another
  * name: agents that rewrite a file may have lost a part of it.
  */
-async function copyOriginal(from: string, { path, modified }: FileState, agent: string, dir: string) {
+async function copyOriginal(from: string, { path, bytes, modified }: FileState, agent: string, dir: string) {
   const to = originalPath(dir, agent, path);
   const known = await stat(to).catch(() => undefined);
-  const current = await stat(from);
-  if (known !== undefined && known.size > current.size)
-    await rename(to, `${to}.${Math.trunc(known.mtimeMs)}`);
+  if (known?.size === bytes && Math.trunc(known.mtimeMs) === modified) return;
   await mkdir(dirname(to), { recursive: true });
-  const temporary = `${to}.${process.pid}.tmp`;
-  await copyFile(from, temporary, constants.COPYFILE_FICLONE);
-  await setTime(temporary, modified);
-  await rename(temporary, to);
+  const temporary = join(dirname(to), `.${randomUUID()}.tmp`);
+  try {
+    await copyFile(from, temporary, constants.COPYFILE_FICLONE);
+    // A copy of a file without the right to write is synced too, and none is for others to read.
+    await chmod(temporary, 0o600);
+    await setTime(temporary, modified);
+    const size = await syncFile(temporary);
+    if (known !== undefined && known.size > size) await rename(to, longerPath(to, Math.trunc(known.mtimeMs)));
+    await rename(temporary, to);
+  } finally {
+    await rm(temporary, { force: true });
+  }
 }
 
+/** Writes the bytes of a file to the disk: the index must not name a copy that a loss of power empties. */
+async function syncFile(path: string): Promise<number> {
+  const file = await open(path, "r+");
+  try {
+    await file.sync();
+    return (await file.stat()).size;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Half a microsecond more: of seconds as they are, each second one becomes the millisecond before. */
 async function setTime(path: string, ms: number): Promise<void> {
-  await utimes(path, ms / 1000, ms / 1000);
+  const seconds = (ms + 0.0005) / 1000;
+  await utimes(path, seconds, seconds);
 }
