@@ -19,6 +19,7 @@ import { useUpdate, useVirtualList } from "./hooks.js";
 
 const firstPollMs = 150;
 const pollMs = 5000;
+const answerMs = 15_000;
 const costsPollMs = 700;
 const typingMs = 300;
 /** A shorter word is looked for in titles alone. */
@@ -28,9 +29,10 @@ const heights = { heading: 40, session: 32, hit: 48 } as const;
 type Hit = Exclude<FoundText, { readonly problem: string }>;
 type Line = ListLine | { readonly kind: "hit"; readonly key: string; readonly hit: Hit };
 
-/** Asks the page's own server. */
+/** Asks the page's own server. A request without an answer fails, and the next one may have it. */
 async function ask<T>(path: string): Promise<T> {
-  const response = await fetch(new URL(path, location.href));
+  const signal = AbortSignal.timeout(answerMs);
+  const response = await fetch(new URL(path, location.href), { signal });
   if (!response.ok) throw new Error(`${response.status}`);
   return response.json();
 }

@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { buildList, buildViewer } from "../../../scripts/viewer.mjs";
@@ -78,9 +79,26 @@ async function open(hash = "", size = { width: 1280, height: 800 }, prepare?: (p
   page.on("request", (request) => {
     if (!request.url().startsWith(url)) trouble.push(`request: ${request.url()}`);
   });
+  const answers: string[] = [];
+  page.on("response", (response) => answers.push(`${response.status()} ${response.url()}`));
   await prepare?.(page);
   await page.goto(`${url}${hash}`);
-  await page.locator(".entry").first().waitFor();
+  await page
+    .locator(".entry")
+    .first()
+    .waitFor()
+    .catch(async (error) => {
+      const text = await Promise.race([
+        page.evaluate(() => document.querySelector("#app")?.textContent?.slice(0, 500)).catch(String),
+        pause(5000, "the page does not answer"),
+      ]);
+      // Another browser for the next attempt: all of these tests share this one.
+      await browser.close();
+      browser = await startChromium();
+      throw new Error(`no session in the page: ${JSON.stringify({ text, answers, trouble })}`, {
+        cause: error,
+      });
+    });
   return page;
 }
 
