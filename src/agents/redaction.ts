@@ -239,9 +239,10 @@ function redactedValue(value: unknown, redaction: ValueRedaction, names: readonl
   if (replaced !== undefined) return replaced;
   if (typeof value === "string") return redactedText(value, redaction, names);
   if (Array.isArray(value)) {
-    return value.map((item, index) =>
+    const items = value.map((item, index) =>
       redactedValue(item, redaction, nearest([...readName(value[index - 1]), ...names])),
     );
+    return withoutSplit(items, redaction);
   }
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
   const members = Object.entries(value);
@@ -260,6 +261,27 @@ function redactedValue(value: unknown, redaction: ValueRedaction, names: readonl
       return [shown, redactedValue(member, redaction, nearest(shown === key ? own : context))];
     }),
   );
+}
+
+/** Items in which no secret begins in a block of text and ends in a later one: those are one block. */
+function withoutSplit(items: readonly unknown[], { redact }: ValueRedaction): readonly unknown[] {
+  const out: unknown[] = [];
+  for (let at = 0; at < items.length; ) {
+    const start = at;
+    const texts: string[] = [];
+    for (let text = readBlock(items[at]); text !== undefined; text = readBlock(items[++at])) texts.push(text);
+    const whole = texts.join("");
+    const shown = texts.length > 1 ? String(redact(whole)) : whole;
+    if (shown !== whole) out.push({ ...(items[start] as object), text: shown });
+    else for (const item of items.slice(start, at)) out.push(item);
+    if (texts.length === 0) out.push(items[at++]);
+  }
+  return out;
+}
+
+function readBlock(value: unknown): string | undefined {
+  if (!isRecord(value) || value.type !== "text" || value.resource !== undefined) return undefined;
+  return typeof value.text === "string" ? value.text : undefined;
 }
 
 function nearest(names: readonly string[]): readonly string[] {

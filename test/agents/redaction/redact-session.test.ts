@@ -1,5 +1,12 @@
 import fc from "fast-check";
-import { encodeEntry, memorySessionStore, parseSession, type SessionEntry, userMessage } from "sessile";
+import {
+  assistantMessage,
+  encodeEntry,
+  memorySessionStore,
+  parseSession,
+  type SessionEntry,
+  userMessage,
+} from "sessile";
 import {
   type ForeignFormat,
   importSession,
@@ -64,6 +71,22 @@ describe("redactSession", () => {
       { numRuns: rounds(50, 2_000) },
     );
     expect(changed).toBeGreaterThan(20);
+  });
+
+  it("finds a secret that a reply has in several blocks of text", async () => {
+    const session = await memorySessionStore().create({ cwd: "/w" });
+    const texts = ["Use ", token.slice(0, 9), token.slice(9), " now."].map((text) => ({
+      type: "text" as const,
+      text,
+    }));
+    const call = { type: "toolCall" as const, id: "c1", name: "read", arguments: {} };
+    const content = [...texts, call, texts[0], texts[3]].filter((block) => block !== undefined);
+    await session.appendMessage({ ...assistantMessage({ provider: "p", model: "m" }, ""), content });
+    const entries = [await session.entry(session.leafId ?? "")].filter((entry) => entry !== undefined);
+    const source = { header: session.header, entries, leafId: session.leafId };
+    expect(redactSession(source, redact).entries).toMatchObject([
+      { message: { content: [{ text: `Use ${marker} now.` }, call, texts[0], texts[3]] } },
+    ]);
   });
 
   it("drops attachments, or keeps them, and never names the original bytes", async () => {
