@@ -1,6 +1,7 @@
 /** All sessions of all agents for the pages of `serve`: found in the background, searched, their costs summed. */
 
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { setImmediate as pause } from "node:timers/promises";
 import { agentRow } from "../agents/internal.js";
 import { parseQuery, queryProblem } from "../log/internal.js";
@@ -11,6 +12,7 @@ import { Spending } from "./commands/stats.js";
 import type { FoundSession } from "./named-session.js";
 import { Output } from "./output.js";
 import { namedSessions, parsedQuery } from "./sources.js";
+import { isDatabase } from "./stores.js";
 
 /** The newest sessions come first, since the files of all others are then only listed. */
 const recentMs = 7 * 86_400_000;
@@ -24,8 +26,10 @@ const keyLength = 16;
 interface Known {
   readonly found: FoundSession;
   readonly listed: ListedSession;
-  /** The version of the list with which it came or changed. */
+  /** The version of the list with which it came, changed or went. */
   readonly version: number;
+  /** Its file was deleted or moved. */
+  readonly isGone: boolean;
 }
 
 /** The sessions on this machine, as they were found last. */
@@ -48,15 +52,16 @@ export class House {
   /** The sessions that came or changed after a version. The first answer has the newest ones alone. */
   async list(after: number): Promise<ListUpdate> {
     await this.#refresh();
-    const sessions = [...this.#known.values()].flatMap(({ listed, version }) =>
-      version > after ? [listed] : [],
-    );
+    const changed = [...this.#known.values()].filter(({ version }) => version > after);
+    const sessions = changed.flatMap(({ listed, isGone }) => (isGone ? [] : [listed]));
+    const gone = changed.flatMap(({ listed, isGone }) => (isGone ? [listed.key] : []));
     const { now } = this.#context;
-    return { version: this.#version, isWhole: this.#isWhole, now: now(), sessions };
+    return { version: this.#version, isWhole: this.#isWhole, now: now(), sessions, gone };
   }
 
   session(key: string): FoundSession | undefined {
-    return this.#known.get(key)?.found;
+    const known = this.#known.get(key);
+    return known?.isGone === false ? known.found : undefined;
   }
 
   /** The entries that have the words, newest session first; a problem of the words instead. */
@@ -80,8 +85,10 @@ export class House {
     if (this.#costs === undefined) {
       const spending = new Spending(["day", "model"], {});
       this.#costs = { spending, done: 0, total: this.#known.size };
-      // A stop of the command ends it.
-      this.#sum(this.#costs).catch(() => {});
+      // A stop of the command ends it; after an error the next call begins again.
+      this.#sum(this.#costs).catch(() => {
+        this.#costs = undefined;
+      });
     }
     const { spending, done, total } = this.#costs;
     const groups = spending.groups.map(({ day = "", model = "", calls, total, cost, unpriced }) => ({
@@ -118,7 +125,8 @@ export class House {
   }
 
   #newestFirst(): readonly Known[] {
-    return [...this.#known.values()].sort((a, b) => (a.listed.modified < b.listed.modified ? 1 : -1));
+    const there = [...this.#known.values()].filter(({ isGone }) => !isGone);
+    return there.sort((a, b) => (a.listed.modified < b.listed.modified ? 1 : -1));
   }
 
   async #refresh(): Promise<void> {
@@ -141,16 +149,31 @@ export class House {
     const since = new Date(this.#scannedAt - slackMs);
     this.#scannedAt = now;
     await this.#find(since);
+    this.#look();
   }
 
   async #find(since?: Date): Promise<void> {
     const query = { ...parsedQuery(this.#parsed, since), isList: false };
+    const sessions = await namedSessions(this.#parsed, this.#context, query);
+    // After the search: another one may have ended since its start, and a page may have the version of that.
     const version = this.#version + 1;
-    for (const found of await namedSessions(this.#parsed, this.#context, query)) {
+    for (const found of sessions) {
       const listed = listedSession(found);
       const before = this.#known.get(listed.key);
       if (before !== undefined && JSON.stringify(before.listed) === JSON.stringify(listed)) continue;
-      this.#known.set(listed.key, { found, listed, version });
+      this.#known.set(listed.key, { found, listed, version, isGone: false });
+      this.#version = version;
+    }
+  }
+
+  /** Looks which files are gone, or there again. A session that is deleted from a database stays. */
+  #look(): void {
+    const version = this.#version + 1;
+    for (const [key, known] of this.#known) {
+      const { path } = known.found;
+      const isGone = !isDatabase(path) && !existsSync(path);
+      if (isGone === known.isGone) continue;
+      this.#known.set(key, { ...known, isGone, version });
       this.#version = version;
     }
   }

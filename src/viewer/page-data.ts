@@ -109,7 +109,7 @@ export interface ListedSession {
   readonly resume?: string;
 }
 
-/** The sessions that came or changed after a version of the list. */
+/** The sessions that came, changed or went after a version of the list. */
 export interface ListUpdate {
   readonly version: number;
   /** Older sessions are still looked for. */
@@ -117,6 +117,8 @@ export interface ListUpdate {
   /** Milliseconds since 1970, by the clock of the files. */
   readonly now: number;
   readonly sessions: readonly ListedSession[];
+  /** The keys of those that are there no more. */
+  readonly gone: readonly string[];
 }
 
 /** An entry that has the words of a search, or what is wrong with these. */

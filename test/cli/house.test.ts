@@ -1,10 +1,22 @@
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { CommandContext, Parsed } from "../../src/cli/command.js";
 import { House } from "../../src/cli/house.js";
 import { reply, text, user } from "../agents/claude-code/transcript.js";
+
+/** Searches that begin now end with it. */
+const searches = vi.hoisted(() => ({ end: undefined as Promise<void> | undefined }));
+vi.mock("../../src/cli/sources.js", async (original) => {
+  const real = await original<typeof import("../../src/cli/sources.js")>();
+  const namedSessions: typeof real.namedSessions = async (...of) => {
+    const { end } = searches;
+    await end;
+    return await real.namedSessions(...of);
+  };
+  return { ...real, namedSessions };
+});
 
 const now = Date.parse("2026-11-29T12:00:00.000Z");
 const ids = [1, 2, 3].map((digit) => `${digit}a1b2c3d-4e5f-4061-8071-2a3b4c5d6e7f`);
@@ -74,6 +86,52 @@ describe("the sessions of all agents", () => {
     expect(key).toMatch(/^[0-9a-f]{16}$/);
     expect(house.session(key)?.id).toBe(ids[2]);
     expect(house.session("0".repeat(16))).toBeUndefined();
+  });
+
+  it("leave the list with their files, and are there again with them", async () => {
+    write(ids[0], "fix the parser", 0);
+    write(ids[1], "an older one", 30);
+    const { house, whole, wait } = open();
+    const { version, sessions } = await whole();
+    const key = sessions.find(({ id }) => id === ids[1])?.key ?? "";
+    const path = join(home, "projects", "-work", `${ids[1]}.jsonl`);
+    renameSync(path, `${path}.away`);
+    wait(10_000);
+    const gone = await house.list(version);
+    expect([gone.sessions, gone.gone, house.session(key)]).toEqual([[], [key], undefined]);
+    expect((await house.list(gone.version)).gone).toEqual([]);
+    const found = [];
+    for await (const hit of house.search("older", new AbortController().signal)) found.push(hit);
+    expect(found).toEqual([]);
+    renameSync(`${path}.away`, path);
+    wait(10_000);
+    const again = await house.list(gone.version);
+    expect([again.sessions.map(({ id }) => id), again.gone]).toEqual([[ids[1]], []]);
+    expect(house.session(key)?.id).toBe(ids[1]);
+  });
+
+  it("reach a page that asks between the ends of two searches for changes", async () => {
+    write(ids[0], "fix the parser", 0);
+    const { house, whole, wait } = open();
+    const { version } = await whole();
+    write(ids[1], "one", -1 / 8640);
+    wait(10_000);
+    const first = house.list(version);
+    write(ids[2], "two", -2 / 8640);
+    wait(10_000);
+    let goOn = () => {};
+    searches.end = new Promise<void>((done) => {
+      goOn = done;
+    });
+    const second = house.list(version);
+    searches.end = undefined;
+    const seen = await first;
+    write(ids[2], "two again", -2 / 8640);
+    goOn();
+    await second;
+    const later = await house.list(seen.version);
+    expect([...seen.sessions, ...later.sessions].map(({ id }) => id)).toContain(ids[2]);
+    expect(later.version).toBeGreaterThan(seen.version);
   });
 
   it("have a key that is the same in the next run, and a command that a shell takes as one", async () => {

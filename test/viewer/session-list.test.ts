@@ -32,15 +32,23 @@ const shown = (sessions: readonly ListedSession[], query = all) =>
 describe("the list of all sessions", () => {
   it("is newest first, and takes changes", () => {
     const list = new SessionList();
-    const update = { isWhole: false, now: 1, sessions: [session("a"), session("b")] };
+    const update = { isWhole: false, now: 1, sessions: [session("a"), session("b")], gone: [] };
     expect(list.update({ ...update, version: 1 })).toBe(true);
     const newer = session("c", { modified: "2026-11-30T12:00:00.000Z" });
-    list.update({ version: 2, isWhole: true, now: 2, sessions: [newer, session("a", { title: "A" })] });
+    list.update({
+      version: 2,
+      isWhole: true,
+      now: 2,
+      gone: [],
+      sessions: [newer, session("a", { title: "A" })],
+    });
     expect(list.sessions.map(({ key }) => key)).toEqual(["c", "b", "a"]);
     expect([list.version, list.isWhole, list.now, list.get("a")?.title]).toEqual([2, true, 2, "A"]);
     const before = list.sessions;
-    expect(list.update({ version: 2, isWhole: true, now: 3, sessions: [] })).toBe(false);
+    expect(list.update({ version: 2, isWhole: true, now: 3, sessions: [], gone: [] })).toBe(false);
     expect(list.sessions).toBe(before);
+    expect(list.update({ version: 3, isWhole: true, now: 3, sessions: [], gone: ["b"] })).toBe(true);
+    expect(list.sessions.map(({ key }) => key)).toEqual(["c", "a"]);
   });
 
   it("is grouped by day or by project, and filtered", () => {

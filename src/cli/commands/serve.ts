@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import { SessileError } from "../../core/errors/index.js";
 import {
   type ChangedSource,
   type KeyedSource,
@@ -47,10 +48,10 @@ const serve: CommandBody = {
     const [name] = parsed.positionals;
     const pages = name === undefined ? await allPages(parsed, context) : await onePage(name, parsed, context);
     const server = createServer((request, response) => {
-      answer(request, response, token, pages).catch(() => {
+      answer(request, response, token, pages).catch((error: Error) => {
         // Such as a session that is gone by now.
         if (response.headersSent) response.destroy();
-        else refuse(response, 500);
+        else refuse(response, 500, SessileError.printable(error.message));
       });
     });
     server.listen(port, "127.0.0.1");
@@ -267,8 +268,8 @@ function isEqual(given: string, token: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-function refuse(response: ServerResponse, status: number): void {
-  response.writeHead(status, { "Content-Type": "text/plain" }).end();
+function refuse(response: ServerResponse, status: number, text = ""): void {
+  response.writeHead(status, { "Content-Type": "text/plain; charset=utf-8" }).end(text);
 }
 
 /** Sends the changes after a version, and then each one that is written. */

@@ -29,11 +29,16 @@ const heights = { heading: 40, session: 32, hit: 48 } as const;
 type Hit = Exclude<FoundText, { readonly problem: string }>;
 type Line = ListLine | { readonly kind: "hit"; readonly key: string; readonly hit: Hit };
 
-/** Asks the page's own server. A request without an answer fails, and the next one may have it. */
+/**
+ * Asks the page's own server. A request without an answer fails, and the next one may have it. Errors have a text
+ * for the reader.
+ */
 async function ask<T>(path: string): Promise<T> {
   const signal = AbortSignal.timeout(answerMs);
-  const response = await fetch(new URL(path, location.href), { signal });
-  if (!response.ok) throw new Error(`${response.status}`);
+  const response = await fetch(new URL(path, location.href), { signal }).catch(() => {
+    throw new Error("the server does not answer");
+  });
+  if (!response.ok) throw new Error((await response.text()) || `the server answers ${response.status}`);
   return response.json();
 }
 
@@ -41,7 +46,7 @@ function House() {
   const update = useUpdate();
   const [query, setQuery] = useState(() => readQuery(location.hash));
   const list = useRef(new SessionList()).current;
-  const [isLost, setLost] = useState(false);
+  const [problem, setProblem] = useState<string>();
   useEffect(() => {
     const read = () => setQuery(readQuery(location.hash));
     addEventListener("hashchange", read);
@@ -50,16 +55,16 @@ function House() {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>;
     const poll = async () => {
-      let isThere = true;
+      let failure: string | undefined;
       try {
         list.update(await ask<ListUpdate>(`sessions?after=${list.version}`));
-      } catch {
-        isThere = false;
+      } catch (error) {
+        failure = visibleText((error as Error).message);
       }
-      setLost(!isThere);
+      setProblem(failure);
       // Times and live sessions change too.
       update();
-      timer = setTimeout(poll, list.isWhole || !isThere ? pollMs : firstPollMs);
+      timer = setTimeout(poll, list.isWhole || failure !== undefined ? pollMs : firstPollMs);
     };
     void poll();
     return () => clearTimeout(timer);
@@ -86,15 +91,14 @@ function House() {
   }, [sessions, query, texts.hits]);
   return (
     <div class="house">
-      <Bar list={list} query={query} change={change} status={status(list, texts, isLost)} />
+      <Bar list={list} query={query} change={change} status={problem ?? status(list, texts)} />
       {query.costs ? <Costs /> : <div />}
       <Lines list={list} lines={lines} now={list.now} />
     </div>
   );
 }
 
-function status(list: SessionList, texts: Texts, isLost: boolean): string {
-  if (isLost) return "the server does not answer";
+function status(list: SessionList, texts: Texts): string {
   if (texts.problem !== undefined) return texts.problem;
   const count = list.sessions.length;
   const sessions = count === 1 ? "1 session" : `${count.toLocaleString("en")} sessions`;

@@ -24,12 +24,14 @@ export class SessionList {
   /** The time of the server's last answer. */
   now = 0;
 
-  /** Returns whether a session came or changed. */
-  update({ version, isWhole, now, sessions }: ListUpdate): boolean {
+  /** Returns whether a session came, changed or went. */
+  update({ version, isWhole, now, sessions, gone }: ListUpdate): boolean {
     Object.assign(this, { version, isWhole, now });
     for (const session of sessions) this.#byKey.set(session.key, session);
-    if (sessions.length > 0) this.#sorted = undefined;
-    return sessions.length > 0;
+    for (const key of gone) this.#byKey.delete(key);
+    const isChanged = sessions.length + gone.length > 0;
+    if (isChanged) this.#sorted = undefined;
+    return isChanged;
   }
 
   get(key: string): ListedSession | undefined {

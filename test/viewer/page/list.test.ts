@@ -179,7 +179,7 @@ describe.skipIf(withoutChromium !== undefined)("the list of all sessions in Chro
       }),
     );
     const page = await open("", undefined, async (opened) => {
-      const json = { version: 1, isWhole: true, now: Date.UTC(2026, 10, 29), sessions };
+      const json = { version: 1, isWhole: true, now: Date.UTC(2026, 10, 29), sessions, gone: [] };
       await opened.route("**/sessions?after=0", (route) => route.fulfill({ json }));
     });
     await page.getByText("10,000 sessions").waitFor();
@@ -188,6 +188,25 @@ describe.skipIf(withoutChromium !== undefined)("the list of all sessions in Chro
     await page.getByText("Session 9999").waitFor();
     expect(await page.locator(".entry").count()).toBeLessThan(60);
     await page.context().close();
+  });
+
+  it("shows what the server says of an error, and asks again", async () => {
+    let failures = 0;
+    let shown: Promise<void> = Promise.resolve();
+    const page = await open("", undefined, async (opened) => {
+      await opened.clock.install();
+      const answer = { status: 500, body: "there is no directory /gone" };
+      await opened.route("**/sessions?after=0", (route) =>
+        failures++ === 0 ? route.fulfill(answer) : route.continue(),
+      );
+      const text = opened.getByText("there is no directory /gone");
+      shown = text.waitFor().then(() => opened.clock.fastForward(10_000));
+    });
+    await shown;
+    await page.getByText("3 sessions").waitFor();
+    await page.context().close();
+    // The browser's own words of the answer.
+    trouble.splice(0, trouble.length, ...trouble.filter((each) => !each.includes("500 (")));
   });
 
   it("shows hostile names inert", async () => {
