@@ -1,12 +1,14 @@
 import { type EntryDraft, type SessionStore, sessionStore, userMessage } from "sessile";
 import { databaseDriver, type SqliteDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { afterAll, expect, test } from "vitest";
-import { fileSessionStoreOn } from "../../src/storage/files/session-store.js";
+import { bulkSessionStore, fileSessionStoreOn } from "../../src/storage/files/session-store.js";
 import { closeDatabases, memoryDatabase } from "../sqlite/databases.js";
 import { hookedFileSystem } from "../support/hooked-file-system.js";
 import { temporaryDirectory } from "./node/temporary-directory.js";
 
 afterAll(closeDatabases);
+
+const timestamp = "2026-01-02T03:04:05.678Z";
 
 /** A store that counts what its backend reads and how often it asks. */
 interface Counted {
@@ -116,3 +118,27 @@ test.each([
     expect(long.requests).toBeLessThanOrEqual(short.requests);
   },
 );
+
+test("an archive of twice as many sessions lists the directories of its store no more often", async () => {
+  const archived = async (sessions: number) => {
+    const calls = new Map<string, number>();
+    const fs = hookedFileSystem(({ name }) => calls.set(name, (calls.get(name) ?? 0) + 1));
+    const store = bulkSessionStore({ dir: temporaryDirectory(), durability: "os" }, fs);
+    for (let at = 0; at < sessions; at++) {
+      const header = {
+        type: "session",
+        version: 3,
+        id: `s${at}`,
+        timestamp,
+        cwd: `/project${at % 3}`,
+      } as const;
+      const session = await store.adopt({ header, entries: [], leafId: null }, { existing: "append" });
+      await session.close();
+    }
+    const count = (...names: string[]) => names.reduce((sum, name) => sum + (calls.get(name) ?? 0), 0);
+    return { lists: count("list"), looks: count("open", "lstat", "stat") };
+  };
+  const [short, long] = [await archived(40), await archived(80)];
+  expect([short.lists, long.lists]).toEqual([1, 1]);
+  expect(long.looks).toBeLessThanOrEqual(short.looks * 2.05);
+});

@@ -14,7 +14,8 @@ import { homeFiles } from "../../agents/node/internal.js";
 import type { BlobStore } from "../../blobs/index.js";
 import { isRecord } from "../../core/shape.js";
 import type { SessionStore } from "../../session/index.js";
-import { fileBlobStore, fileSessionStore } from "../../storage/files/index.js";
+import { fileBlobStore } from "../../storage/files/index.js";
+import { bulkSessionStore } from "../../storage/files/internal.js";
 import {
   type CommandBody,
   type CommandContext,
@@ -263,7 +264,7 @@ async function archiveOnce(parsed: Parsed, context: CommandContext): Promise<voi
   let index = await readIndex(dir, context);
   const states = await changedHomes(textOption(parsed, "agent"), index);
   const blobs = fileBlobStore({ dir });
-  const stores = { dir, blobs, store: fileSessionStore({ dir: join(dir, "sessions"), blobs }) };
+  const stores = { dir, blobs, store: bulkSessionStore({ dir: join(dir, "sessions"), blobs }) };
   const counts = { archived: 0, unchanged: 0, failed: 0 };
   const archived: string[] = [];
   const changes = { homes: {} as Record<string, string>, sessions: {} as Record<string, ArchivedSession> };

@@ -44,6 +44,8 @@ export interface FileBackendOptions {
   readonly times: LockTimes;
   readonly maxLineBytes: number;
   readonly now: () => number;
+  /** As for {@link SessionFiles}. */
+  readonly listsOnce?: boolean;
 }
 
 interface Found {
@@ -68,7 +70,7 @@ export class FileBackend implements SessionBackend {
   constructor(options: FileBackendOptions) {
     this.#options = { ...options, dir: resolve(options.dir) };
     this.#directories = new DurableDirectories(options.fs, this.#options.dir, { everyTime: true });
-    this.#files = new SessionFiles(options.fs, this.#options.dir);
+    this.#files = new SessionFiles(options.fs, this.#options.dir, options.listsOnce);
   }
 
   async create(session: {

@@ -43,6 +43,9 @@ const maxPartitions = 64;
 export class SessionFiles {
   readonly #fs: FileSystem;
   readonly #dir: string;
+  readonly #listsOnce: boolean;
+  /** Partitions whose files are all cached by the ids of their headers, which one listing suffices for. */
+  readonly #complete = new Set<string>();
   /** By partition and id: the files of the last read of the directories. Verified at each use. */
   readonly #filesById = new Map<string, Map<string, string[]>>();
   /** A cache of the ids in headers, for files whose names need not have the id. */
@@ -51,10 +54,15 @@ export class SessionFiles {
     { readonly dev: number; readonly ino: number; readonly id: string }
   >();
 
-  /** @param dir the store's directory, absolute */
-  constructor(fs: FileSystem, dir: string) {
+  /**
+   * @param dir the store's directory, absolute
+   * @param listsOnce lists directories once for all ids. Of files that other programs make later, it finds those
+   *   at a path that was an `except`.
+   */
+  constructor(fs: FileSystem, dir: string, listsOnce = false) {
     this.#fs = fs;
     this.#dir = dir;
+    this.#listsOnce = listsOnce;
   }
 
   /**
@@ -141,9 +149,13 @@ export class SessionFiles {
   async #find(id: string, query: SessionFileQuery): Promise<string | undefined> {
     const { partition, location, except } = query;
     if (location !== undefined) return this.#fileAt(location, id, partition);
-    for (const path of this.#filesById.get(partition)?.get(id) ?? []) {
+    if (this.#listsOnce && except !== undefined) this.#cacheFile(partition, id, except);
+    const cached = this.#filesById.get(partition)?.get(id) ?? [];
+    for (const path of cached) {
       if ((except === undefined || !this.#isSame(path, except)) && this.#headerId(path) === id) return path;
     }
+    if (this.#complete.has(partition) && cached.every((path) => this.#isAbsent(path, except)))
+      return undefined;
     const { files, skipped } = await this.read(partition);
     let damaged: string | undefined;
     const byPath = (all: readonly SessionFile[]) => all.toSorted((a, b) => (a.path < b.path ? -1 : 1));
@@ -155,16 +167,27 @@ export class SessionFiles {
     }
     if (damaged !== undefined) return damaged;
     const yieldIfDue = yieldWhenDue();
+    let found: string | undefined;
     for (const { path, name } of byPath(files)) {
-      if (idOfPath(path) === id || (query.everyHeader !== true && isOwnFileName(name))) continue;
+      const isSkipped = query.everyHeader !== true && isOwnFileName(name) && !this.#listsOnce;
+      if (idOfPath(path) === id || isSkipped) continue;
       await yieldIfDue();
-      if (this.#headerId(path, true) !== id || this.#isSame(path, except)) continue;
-      this.#cacheFile(partition, id, path);
-      return path;
+      const headerId = this.#headerId(path, true);
+      if (this.#listsOnce && headerId !== undefined && headerId !== idOfPath(path))
+        this.#cacheFile(partition, headerId, path);
+      if (found !== undefined || headerId !== id || this.#isSame(path, except)) continue;
+      found = path;
+      if (!this.#listsOnce) break;
     }
+    if (found !== undefined) this.#cacheFile(partition, id, found);
     const unreadable = skipped.find(({ error }) => error.code === "STORAGE_FAILED");
-    if (unreadable !== undefined) throw unreadable.error;
-    return undefined;
+    if (this.#listsOnce && unreadable === undefined) this.#complete.add(partition);
+    if (found === undefined && unreadable !== undefined) throw unreadable.error;
+    return found;
+  }
+
+  #isAbsent(path: string, except: string | undefined): boolean {
+    return this.#isSame(path, except) || this.#fs.lstat(path) === undefined;
   }
 
   #isSame(path: string, other: string | undefined): boolean {
@@ -277,12 +300,14 @@ export class SessionFiles {
     this.#filesById.delete(partition);
     this.#filesById.set(partition, byId);
     const [oldest = ""] = this.#filesById.keys();
-    if (this.#filesById.size > maxPartitions) this.#filesById.delete(oldest);
+    if (this.#filesById.size <= maxPartitions) return;
+    this.#filesById.delete(oldest);
+    this.#complete.delete(oldest);
   }
 
   #cacheFile(partition: string, id: string, path: string): void {
     const paths = this.#filesById.get(partition)?.get(id) ?? [];
-    this.#filesById.get(partition)?.set(id, [...paths, path]);
+    if (!paths.includes(path)) this.#filesById.get(partition)?.set(id, [...paths, path]);
   }
 }
 

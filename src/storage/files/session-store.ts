@@ -57,6 +57,14 @@ export function fileSessionStoreOn(fs: FileSystem, options: FileSessionStoreOpti
 }
 
 /**
+ * A store that adopts many sessions: it lists its directories once, and not again for each id. A session that
+ * another program makes meanwhile is found if its file has the name that this store gives it.
+ */
+export function bulkSessionStore(options: FileSessionStoreOptions, fs = nodeFileSystem): SessionStore {
+  return sessionStore(fileBackend(options, fs, true), options);
+}
+
+/**
  * Opens one session file by its path, for reading by default. Reading never writes: an older version is
  * migrated in memory, and a torn tail stays. `extract` writes into the store of the file, or, for a file
  * without a store, into a directory beside it.
@@ -87,7 +95,7 @@ export async function openSessionFile(
   }
 }
 
-function fileBackend(options: FileSessionStoreOptions, fs: FileSystem): FileBackend {
+function fileBackend(options: FileSessionStoreOptions, fs: FileSystem, listsOnce = false): FileBackend {
   const { durability = "disk" } = options;
   if (durability !== "disk" && durability !== "os") {
     throw new TypeError(`durability: expected "disk" or "os", got ${String(durability)}`);
@@ -103,6 +111,7 @@ function fileBackend(options: FileSessionStoreOptions, fs: FileSystem): FileBack
     },
     maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024),
     now: options.now ?? Date.now,
+    listsOnce,
   });
 }
 

@@ -40,7 +40,7 @@ import {
   storeDirectory,
   yieldWhenDue,
 } from "../../../src/storage/files/session-files.js";
-import { fileSessionStoreOn } from "../../../src/storage/files/session-store.js";
+import { bulkSessionStore, fileSessionStoreOn } from "../../../src/storage/files/session-store.js";
 import { fileClock } from "../../support/file-clock.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
@@ -887,5 +887,52 @@ describe("the layout", () => {
     expect(storeDirectory("/s/--a-b--/x.jsonl")).toBe("/s");
     expect(storeDirectory("/s/@p/--a-b--/x.jsonl")).toBe("/s/@p");
     expect(storeDirectory("/elsewhere/x.jsonl")).toBe("/elsewhere");
+  });
+});
+
+describe("a store that adopts many sessions", () => {
+  const entry = (id: string, parentId: string | null) =>
+    ({ type: "custom", customType: "x", id, parentId, timestamp }) as const;
+  const adoptable = (id: string, cwd = "/p") => ({
+    header: { type: "session", version: 3, id, timestamp, cwd } as const,
+    entries: [entry("a", null), entry("b", "a")],
+    leafId: "b",
+  });
+  const adopt = async (store: SessionStore, id: string, cwd?: string) => {
+    const session = await store.adopt(adoptable(id, cwd), { existing: "append" });
+    await session.close();
+    return session.location;
+  };
+  const files = (dir: string) =>
+    readdirSync(dir, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".jsonl"));
+
+  test("finds each that is there, also under another project or name, and whose header is lost", async () => {
+    const dir = temporaryDirectory();
+    const usual = fileSessionStore({ dir });
+    const places = [];
+    for (const id of ["one", "two", "three", "four"]) places.push(await adopt(usual, id));
+    const [one = "", two = "", three = ""] = places as string[];
+    renameSync(one, one.replace("_one", "_other"));
+    renameSync(two, join(dir, "copied.jsonl"));
+    writeFileSync(three, "");
+    const bulk = bulkSessionStore({ dir });
+    // The first id is that of no file, so that later ones are found without a listing.
+    await adopt(bulk, "new");
+    expect(await adopt(bulk, "one")).toBe(one.replace("_one", "_other"));
+    expect(await adopt(bulk, "two")).toBe(join(dir, "copied.jsonl"));
+    await expect(adopt(bulk, "three")).rejects.toMatchObject({ code: "EMPTY" });
+    expect(await adopt(bulk, "four", "/elsewhere")).toBe(places[3]);
+    expect(files(dir)).toHaveLength(5);
+  });
+
+  test("and another one make one file of a session that both adopt", async () => {
+    const dir = temporaryDirectory();
+    const stores = [bulkSessionStore({ dir }), bulkSessionStore({ dir })] as const;
+    await adopt(stores[0], "first");
+    await adopt(stores[1], "second");
+    for (const id of ["third", "fourth"]) await Promise.all(stores.map((store) => adopt(store, id)));
+    await adopt(stores[0], "fifth");
+    await adopt(stores[1], "fifth");
+    expect(files(dir)).toHaveLength(5);
   });
 });

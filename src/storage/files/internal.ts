@@ -1,0 +1,3 @@
+/** What other modules use of the files beside the public entry. */
+
+export { bulkSessionStore } from "./session-store.js";
