@@ -33,6 +33,7 @@ import { missingHeaderError } from "../log/internal.js";
 import { memorySessionStore, type Session, type SessionStore } from "../session/index.js";
 import { clockErrorMs } from "../session/internal.js";
 import { fileBlobStore, fileSessionStore, openSessionFile } from "../storage/files/index.js";
+import { withoutCopies } from "./archive-index.js";
 import {
   type CommandContext,
   type OptionSpec,
@@ -118,7 +119,10 @@ export async function namedSessions(
     textOption(parsed, "partition") !== undefined || parsed.options["all-partitions"] === true;
   const isForeign = hasPartition ? false : dir === undefined ? query.agent !== ownAgent : !isOwn;
   const foreign = isForeign ? await foreignSessions(parsed, context, query) : [];
-  const found = [...own.flat(), ...foreign];
+  const lists = await Promise.all(
+    dirs.map((each, at) => withoutCopies(each, own[at] ?? [], foreign, context)),
+  );
+  const found = [...lists.flat(), ...foreign];
   return found.sort((a, b) => (a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0));
 }
 

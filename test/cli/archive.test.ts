@@ -314,6 +314,19 @@ describe("archive", () => {
     expect(existsSync(join(dir, "escaped")) || existsSync(join(dir, "elsewhere"))).toBe(false);
   });
 
+  it("is not listed beside the sessions that it has copies of", async () => {
+    write(subagent(), lines([{ ...user("s1", null, "Look."), isSidechain: true, agentId: "a1" }]));
+    const listed = async () => (await run("ls", "--json")).json.map(({ agent, id }) => [agent, id]);
+    await run("archive");
+    expect(await listed()).toEqual([["claude-code", sessionId]]);
+    expect((await run("search", "Keep", "--json")).json.length).toBe(1);
+    for (const name of [sessionId, "latest"])
+      expect((await run("resume", name)).stdout).toContain(`claude --resume ${sessionId}`);
+    expect((await run("ls", join(dir, ".sessile", "sessions"), "--json")).json.length).toBe(2);
+    rmSync(dirname(main()), { recursive: true });
+    expect(await listed()).toContainEqual(["sessile", sessionId]);
+  });
+
   it("is run each day by the scheduler of the system", async () => {
     const platform = process.platform;
     const installed = async (name: string) => {

@@ -6,16 +6,23 @@
 
 import { createHash, randomUUID } from "node:crypto";
 import { constants, existsSync } from "node:fs";
-import { chmod, copyFile, mkdir, open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
+import { chmod, copyFile, mkdir, open, rename, rm, stat, utimes } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { agents } from "../../agents/internal.js";
 import { homeFiles } from "../../agents/node/internal.js";
 import type { BlobStore } from "../../blobs/index.js";
-import { isRecord } from "../../core/shape.js";
 import type { SessionStore } from "../../session/index.js";
 import { fileBlobStore } from "../../storage/files/index.js";
 import { bulkSessionStore } from "../../storage/files/internal.js";
+import {
+  type ArchivedSession,
+  type ArchiveIndex,
+  type FileState,
+  indexPath,
+  readIndex,
+  sessionKey,
+} from "../archive-index.js";
 import {
   type CommandBody,
   type CommandContext,
@@ -125,12 +132,12 @@ async function printStatus(parsed: Parsed, context: CommandContext): Promise<Exi
   const index = await readIndex(archiveDir(parsed, context), context);
   const found = new Map<string, boolean>();
   for (const each of await foreignSessions(parsed, context, { agent: textOption(parsed, "agent") })) {
-    const known = index.sessions[key(each)];
-    found.set(key(each), known !== undefined && isSame(known.files, await fileStates(each)));
+    const known = index.sessions[sessionKey(each)];
+    found.set(sessionKey(each), known !== undefined && isSame(known.files, await fileStates(each)));
   }
   const wanted = textOption(parsed, "agent");
   const archived = Object.values(index.sessions).filter(({ agent }) => (wanted ?? agent) === agent);
-  const gone = archived.filter((each) => !found.has(key(each)));
+  const gone = archived.filter((each) => !found.has(sessionKey(each)));
   const waiting = [...found].filter(([, isArchived]) => !isArchived).map(([name]) => name);
   if (out.json) {
     await out.value({ archived: archived.length, onlyHere: gone, waiting });
@@ -179,62 +186,13 @@ function archiveDir(parsed: Parsed, { cwd, env }: CommandContext): string {
   return to === undefined ? join(env.HOME ?? homedir(), ".sessile") : resolve(cwd, to);
 }
 
-// The index: what was copied of which files, so that a run does only what changed.
-
-/** A file of an agent, by the name in its home. */
-interface FileState {
-  readonly path: string;
-  readonly bytes: number;
-  /** Milliseconds since 1970. */
-  readonly modified: number;
-}
-
-interface ArchivedSession {
-  readonly agent: string;
-  /** The agent's id. */
-  readonly id: string;
-  /** Its file in the store, relative to the archive. */
-  readonly file: string;
-  readonly files: readonly FileState[];
-  /** False for a session in a database, of which the store alone has the entries. */
-  readonly hasOriginals: boolean;
-  /** ISO 8601. */
-  readonly modified: string;
-  readonly title?: string;
-}
-
-interface ArchiveIndex {
-  readonly v: 1;
-  /** All files of an agent's home at the last run without an error: equal ones need no further look. */
-  readonly homes: Record<string, string>;
-  /** By agent and id. */
-  readonly sessions: Record<string, ArchivedSession>;
-}
-
 type Agent = (typeof agents)[number]["name"];
 
-const key = ({ agent, id }: { readonly agent: string; readonly id: string }) => `${agent} ${id}`;
-const indexPath = (dir: string) => join(dir, "archive.json");
 const originalPath = (dir: string, agent: string, path: string) =>
   join(dir, "originals", agent, ...path.split("/"));
 /** The copy of a file as it was before its agent cut it. */
 const longerPath = (original: string, modified: number) => `${original}.${modified}`;
 const isInside = (home: string, path: string) => join(home, ...path.split("/")).startsWith(`${home}${sep}`);
-
-/** The index of an archive. One that cannot be read is made anew: a further copy of a session adds nothing. */
-async function readIndex(dir: string, { out }: CommandContext): Promise<ArchiveIndex> {
-  const text = await readFile(indexPath(dir), "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw error;
-  });
-  if (text === undefined) return { v: 1, homes: {}, sessions: {} };
-  try {
-    const index = JSON.parse(text) as ArchiveIndex;
-    if (index.v === 1 && isRecord(index.homes) && isRecord(index.sessions)) return index;
-  } catch {}
-  const message = `${indexPath(dir)} cannot be read: all sessions are copied again`;
-  out.warn({ code: "unreadable", message, path: indexPath(dir) });
-  return { v: 1, homes: {}, sessions: {} };
-}
 
 async function archivedSession(
   parsed: Parsed,
@@ -287,7 +245,7 @@ async function archiveOnce(parsed: Parsed, context: CommandContext): Promise<voi
       for (const found of await foreignSessions(parsed, context, { agent })) {
         signal.throwIfAborted();
         out.progress(() => `${counts.archived} archived, ${counts.unchanged} unchanged`);
-        const name = key(found);
+        const name = sessionKey(found);
         try {
           const files = await fileStates(found);
           const known = index.sessions[name];
@@ -412,10 +370,12 @@ async function archiveSession(
   const options: ReadOptions = { blobs, keep: "none", isQuiet: true };
   const imported = await (found.read as NonNullable<typeof found.read>)(options);
   signal.throwIfAborted();
-  const [path = ""] = await adoptImport(store, imported, Date.parse(modified));
+  const paths = await adoptImport(store, imported, Date.parse(modified));
+  const [file = "", ...children] = paths.map((path) => relative(dir, path));
   return {
     ...{ agent, id, hasOriginals, modified, files: allFiles(known?.files ?? [], files) },
-    file: relative(dir, path),
+    file,
+    ...(children.length > 0 && { children }),
     ...(title === undefined ? {} : { title: title.slice(0, maxTitle) }),
   };
 }
