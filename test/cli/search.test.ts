@@ -1,4 +1,13 @@
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
@@ -19,9 +28,10 @@ import { type FoundSession, fileSessionStore, findSessions, sessionFiles } from 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { formats } from "../../src/agents/internal.js";
-import type { CommandContext } from "../../src/cli/command.js";
+import type { CommandContext, Parsed } from "../../src/cli/command.js";
 import { searchFound } from "../../src/cli/commands/search.js";
 import type { FoundSession as FoundInStore } from "../../src/cli/named-session.js";
+import { namedSessions } from "../../src/cli/sources.js";
 import * as transcript from "../agents/claude-code/transcript.js";
 import { rounds } from "../support/rounds.js";
 import { call } from "./call.js";
@@ -293,6 +303,88 @@ describe("the progress of a search", () => {
     const context = { out, signal: new AbortController().signal } as unknown as CommandContext;
     for await (const _ of searchFound(sessions, { text: "reef" }, context));
     expect(texts.at(-1)?.()).toMatch(/^3 sessions/);
+  });
+});
+
+describe("a search over files of a restored backup", () => {
+  const { user, reply, text } = transcript;
+  const at = (minute: number) => new Date(Date.UTC(2026, 9, 1, 0, minute));
+  /** Sessions of a minute each, written in another order, of which the files have the given times. */
+  async function restored(count: number, timeOf: (minute: number) => Date) {
+    const home = folder();
+    const dir = join(home, "projects", "-work");
+    mkdirSync(dir, { recursive: true });
+    for (let step = 0; step < count; step++) {
+      const minute = (step * 7) % count;
+      const sessionId = `00000000-0000-4000-8000-${String(minute).padStart(12, "0")}`;
+      const records = [user("u1", null, "a reef"), reply("a1", "u1", `m${minute}`, text("the tide"))];
+      const own = { sessionId, cwd: "/work", timestamp: at(minute).toISOString() };
+      const path = join(dir, `${sessionId}.jsonl`);
+      writeFileSync(path, records.map((each) => `${JSON.stringify({ ...each, ...own })}\n`).join(""));
+      utimesSync(path, timeOf(minute), timeOf(minute));
+    }
+    const read: string[] = [];
+    const context = {
+      ...{ cwd: home, env: {}, signal: new AbortController().signal, now: Date.now },
+      out: { progress: () => undefined, skip: expect.unreachable, warn: expect.unreachable },
+    } as unknown as CommandContext;
+    const found = await namedSessions(
+      { positionals: [], options: { dir: home, agent: "claude-code" } } as unknown as Parsed,
+      context,
+      { agent: "claude-code" },
+    );
+    const looked: string[] = [];
+    const sessions = found.map((each) => ({
+      ...each,
+      currentFiles: async () => {
+        looked.push(each.id);
+        return (await each.currentFiles?.()) ?? [];
+      },
+      read: (...given: Parameters<NonNullable<FoundInStore["read"]>>) => {
+        read.push(each.id);
+        return (each.read as NonNullable<FoundInStore["read"]>)(...given);
+      },
+    }));
+    return { hits: (query: SearchQuery) => searchFound(sessions, query, context), read, looked };
+  }
+
+  it.each([
+    ["as they were", at],
+    ["all the same", () => at(1000)],
+    ["one after the other in another order", (minute: number) => at(1000 - minute)],
+  ] as const)("reads one session for its first hit, with the times of files %s", async (_, timeOf) => {
+    const { hits, read, looked } = await restored(40, timeOf);
+    const search = hits({ text: "reef" });
+    const first = await search.next();
+    expect(first.value?.hit.at).toBe(at(39).toISOString());
+    expect([read.length, looked.length]).toEqual([1, 1]);
+    const rest: string[] = [];
+    for await (const { hit } of search) rest.push(hit.at);
+    expect(rest).toEqual(Array.from({ length: 39 }, (_, older) => at(38 - older).toISOString()));
+  });
+
+  it("loses no entry since a time if the newest one does not stand at the end of its file", async () => {
+    const home = folder();
+    const store = fileSessionStore({ dir: home, durability: "os" });
+    const entry = (id: string, parentId: string | null, minute: number, content: string) => ({
+      ...{ type: "message" as const, id, parentId, timestamp: at(minute).toISOString() },
+      message: { ...userMessage(content), timestamp: at(minute).getTime() },
+    });
+    const header = {
+      type: "session" as const,
+      version: 3,
+      id: "one",
+      timestamp: at(0).toISOString(),
+      cwd: "/",
+    };
+    const entries = [
+      entry("a", null, 9, "a reef"),
+      entry("b", "a", 1, "x".repeat(100_000)),
+      entry("c", "b", 1, "y"),
+    ];
+    await (await store.adopt({ header, entries, leafId: "c" })).close();
+    const words = ["search", "reef", "--dir", home, "--since", at(8).toISOString(), "--json"];
+    expect((await call(words, { cwd: home })).json).toMatchObject([{ session: "one", entryId: "a" }]);
   });
 });
 

@@ -142,7 +142,7 @@ export async function* searchFound(
   context: CommandContext,
 ): AsyncGenerator<FoundHit, void, undefined> {
   const { out } = context;
-  const searched = new SearchedSessions(sessions, query.text, context);
+  const searched = new SearchedSessions(sessions, query, context);
   // A session that is only read uses its log alone.
   const { backend } = memorySessionStore();
   const hits = searchSessions(searched, query, {
@@ -165,6 +165,7 @@ export async function* searchFound(
 class SearchedSessions implements SearchBackend {
   readonly #sessions: readonly FoundSession[];
   readonly #context: CommandContext;
+  readonly #since: number;
   readonly #filesTest: ReturnType<typeof filesTest>;
   readonly #found = new Map<string, FoundSession>();
   /** The sessions by agent and id: a subagent among them is not searched with its parent too. */
@@ -172,9 +173,10 @@ class SearchedSessions implements SearchBackend {
   /** The logs of the import at hand, by their locations: its own, and those of its subagents. */
   #imported: ReadonlyMap<string, SessionLog> = new Map();
 
-  constructor(sessions: readonly FoundSession[], text: string, context: CommandContext) {
+  constructor(sessions: readonly FoundSession[], { text, since }: SearchQuery, context: CommandContext) {
     this.#sessions = sessions;
     this.#context = context;
+    this.#since = since?.getTime() ?? 0;
     this.#filesTest = filesTest(text);
     this.#ids = new Set(sessions.map(({ agent, id }) => `${agent} ${id}`));
   }
@@ -186,17 +188,52 @@ class SearchedSessions implements SearchBackend {
 
   async *list(): AsyncGenerator<SearchCandidates> {
     let count = 0;
-    for (const found of this.#sessions) {
+    for await (const { found, newestAt: modifiedAt } of this.#newestFirst()) {
+      // Without places: the hits that no later session can precede need not wait for the next file with the words.
+      yield { id: found.id, location: found.path, modifiedAt, at: [] };
       if (!(await this.#mayHave(found))) continue;
       count++;
       this.#context.out.progress(() => `${count} sessions with the words; ${found.path}`);
-      const { id, path, modified } = found;
+      const { id, path } = found;
       this.#imported = isOwn(found) ? new Map() : await this.#import(found);
       for (const location of isOwn(found) ? [path] : this.#imported.keys()) {
         this.#found.set(location, found);
-        yield { id, location, modifiedAt: Date.parse(modified) };
+        yield { id, location, modifiedAt };
       }
     }
+  }
+
+  /**
+   * Sessions by the time of their newest entry, newest first. A file has at least that time, and a much later one
+   * if it is of a backup that was restored: so files are read at their ends as far as the order needs.
+   */
+  async *#newestFirst(): AsyncGenerator<TimedSession> {
+    /** Newest last. */
+    const known: TimedSession[] = [];
+    for (let next = 0; ; ) {
+      this.#context.signal.throwIfAborted();
+      const newest = known.at(-1);
+      const { modified } = this.#sessions[next] ?? {};
+      if (modified !== undefined && (newest === undefined || Date.parse(modified) > newest.newestAt)) {
+        const more = this.#sessions.slice(next, next + readAtOnce);
+        next += more.length;
+        for (const each of await Promise.all(more.map((found) => this.#timed(found)))) {
+          const at = known.findLastIndex(({ newestAt }) => newestAt < each.newestAt) + 1;
+          known.splice(at, 0, each);
+        }
+      } else if (newest !== undefined) {
+        known.pop();
+        yield newest;
+      } else return;
+    }
+  }
+
+  async #timed(found: FoundSession): Promise<TimedSession> {
+    const modified = Date.parse(found.modified);
+    if (modified < this.#since) return { found, newestAt: modified };
+    const newest = await newestTime(found.files ?? [found.path]).catch(() => undefined);
+    // The search ends at a session before `since`, and an entry before the end of a file may be newer.
+    return { found, newestAt: Math.max(this.#since, Math.min(modified, newest ?? modified)) };
   }
 
   async open(id: string, { location = "" }: { readonly location?: string | undefined }) {
@@ -236,6 +273,44 @@ class SearchedSessions implements SearchBackend {
     }
     return logs;
   }
+}
+
+interface TimedSession {
+  readonly found: FoundSession;
+  /** Milliseconds since 1970. No entry is newer. */
+  readonly newestAt: number;
+}
+
+/** Files whose ends are read at once. */
+const readAtOnce = 16;
+const endBytes = 32 * 1024;
+
+/** The newest time that records at the ends of files have; undefined if the end of one has none. */
+async function newestTime(paths: readonly string[]): Promise<number | undefined> {
+  let newest = 0;
+  for (const path of paths) {
+    const file = await openRegular(path);
+    try {
+      const { size } = await file.stat();
+      const { bytesRead, buffer } = await file.read(
+        Buffer.allocUnsafe(endBytes),
+        0,
+        endBytes,
+        Math.max(0, size - endBytes),
+      );
+      const text = buffer.toString("latin1", 0, bytesRead);
+      // Within a text the quotation marks have backslashes.
+      const times = [...text.matchAll(/"(?:timestamp|lastUpdated)" ?: ?"([\dT:.Z+-]{20,35})"/g)].map(
+        ([, time = ""]) => Date.parse(time),
+      );
+      const last = times.reduce((latest, time) => Math.max(latest, time), Number.NEGATIVE_INFINITY);
+      if (!Number.isFinite(last)) return undefined;
+      newest = Math.max(newest, last);
+    } finally {
+      await file.close();
+    }
+  }
+  return newest === 0 ? undefined : newest;
 }
 
 /** pi's files are this library's own. */

@@ -252,6 +252,7 @@ export interface SearchCandidates extends Pick<StoredSession, "id" | "modifiedAt
   /**
    * The numbers of the lines, as in {@link LinePlace.at}, in any order. If the log is replaced or erased
    * meanwhile, its lines have greater numbers than all of these. Absent if there are many: all lines are read.
+   * Empty if none may match: that session and later ones have no newer entry than `modifiedAt`.
    */
   readonly at?: readonly number[];
   /** The session's log, opened for reading. @default opened by the id */

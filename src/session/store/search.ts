@@ -102,7 +102,7 @@ export async function* searchSessions(
     pending = pending.slice(end);
     // The list is sorted by time, so that no older session can match.
     if (stored.modifiedAt < entries.since - clockSlack) break;
-    if (isSideLogId(stored.id)) continue;
+    if (isSideLogId(stored.id) || stored.at?.length === 0) continue;
     const hits = await searchStored(stored);
     if (hits.length > 0) pending = merge(pending, hits).slice(0, limit - count);
   }
