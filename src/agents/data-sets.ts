@@ -100,6 +100,9 @@ export const openaiFinetune: ForeignFormat = {
   }),
 };
 
+/** @see https://developers.openai.com/api/docs/guides/vision-fine-tuning.md (stored copy, 2026-11-29) */
+const isTrainingImage = (mediaType: string) => /^image\/(?:png|jpeg|webp)$/.test(mediaType);
+
 async function* fineTuningLines(source: WriteSource): AsyncGenerator<ForeignObject, void, undefined> {
   let isFirst = true;
   for await (const steps of examples(source)) {
@@ -108,7 +111,7 @@ async function* fineTuningLines(source: WriteSource): AsyncGenerator<ForeignObje
     for (const step of steps) {
       if (typeof step === "string") messages.push({ role: "user", content: step });
       else if (step.kind === "user") {
-        const blocks = await writeBlocks(source, step.entryId, step.content);
+        const blocks = await writeBlocks(source, step.entryId, step.content, isTrainingImage);
         const parts = blocks.map((block) =>
           block.type === "text"
             ? block

@@ -8,7 +8,8 @@ import {
   userMessage,
 } from "sessile";
 import { ingest } from "sessile/attachments";
-import { exportSession, type ForeignFormat, openaiFinetune, otlp, shareGpt } from "sessile/interop";
+import { exportSession, type ForeignFormat, openaiFinetune, otlp, pi, shareGpt } from "sessile/interop";
+import { kimiCode } from "sessile/kimi-code";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { plainHeader } from "../arbitraries/entries.js";
@@ -285,6 +286,22 @@ describe("examples", () => {
     ]);
     const { records } = await lines(session, openaiFinetune, blobs);
     expect(records[0].messages[0].content[1].image_url.url).toMatch(/^data:image\/png;base64,iVBOR/);
+  });
+
+  it.each([
+    ["openai-finetune", openaiFinetune, "image/gif"],
+    ["pi", pi, "image/tiff"],
+    ["kimi-code", kimiCode, "image/svg+xml"],
+  ] as const)("of %s have the name of an image that its models refuse", async (_, to, mimeType) => {
+    const session = await memorySessionStore().create({ cwd: "/" });
+    const image = { type: "image" as const, data: "AAAA", mimeType };
+    await session.append([
+      { type: "message", message: { ...userMessage("Look."), content: [image] } },
+      { type: "message", message: assistantMessage({ provider: "p", model: "m" }, "A dot.") },
+    ]);
+    const { files, report } = await exportSession(session, { to });
+    expect(report.findings.map(({ code }) => code)).toContain("described");
+    expect(Buffer.concat(files.map(({ bytes }) => bytes)).toString()).not.toContain("AAAA");
   });
 });
 

@@ -306,7 +306,7 @@ class ItemWriter {
   /** The items of a message of the user. */
   async user(step: ItemStep & { readonly kind: "user" }): Promise<readonly CodexItem[]> {
     const { entryId, content } = step;
-    const blocks = await writeBlocks(this.#once(entryId), entryId, content, isSentImage);
+    const blocks = await writeBlocks(this.#once(entryId), entryId, content);
     return [{ type: "message", role: "user", content: blocks.map(inputPart) }];
   }
 
@@ -337,7 +337,7 @@ class ItemWriter {
   async result(result: WriteResult, replyItems: readonly CodexItem[]): Promise<CodexItem> {
     const { entryId, callId, content } = result;
     const source = this.#once(`${entryId} ${callId}`);
-    const blocks = await writeBlocks(source, entryId, content, isSentImage);
+    const blocks = await writeBlocks(source, entryId, content);
     const call = replyItems.find(({ call_id }) => call_id === callId);
     return resultItem(callId, readText(call?.type) ?? "function_call", blocks);
   }
@@ -396,13 +396,6 @@ function inputPart(block: WriteBlock): ForeignObject {
   return block.type === "text"
     ? { type: "input_text", text: block.text }
     : { type: "input_image", image_url: `data:${block.mediaType};base64,${block.base64}` };
-}
-
-/** Image types of the Responses API. */
-const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
-
-function isSentImage(mediaType: string): boolean {
-  return imageTypes.has(mediaType);
 }
 
 // The written lines of a rollout: items, and the events by which Codex lists and shows a session.

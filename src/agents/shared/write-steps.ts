@@ -457,17 +457,21 @@ export type WriteBlock =
       readonly name?: string;
     };
 
+/** Images that the models of all makers read. */
+const commonImages: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
 /**
  * Reads the media of blocks. Links, and media that are gone (`missing`) or that the format cannot hold
  * (`described`), become their descriptors.
  *
- * @param accepts whether the format holds a media type
+ * @param accepts whether the format holds a media type. Default: images that the models of all makers read, since
+ *   an agent sends what its file has, and a refused image ends its session.
  */
 export async function writeBlocks(
   source: WriteSource,
   entryId: string,
   content: readonly (TextBlock | ImageBlock)[],
-  accepts: (mediaType: string) => boolean = (mediaType) => mediaType.startsWith("image/"),
+  accepts: (mediaType: string) => boolean = (mediaType) => commonImages.has(mediaType),
 ): Promise<readonly WriteBlock[]> {
   const blocks: WriteBlock[] = [];
   for (const block of content) {
