@@ -42,6 +42,11 @@ export interface TurnOptions {
   readonly model: TurnModel<any>;
   /** A message that begins the turn. It is durable before the first request. */
   readonly message?: UserMessage;
+  /**
+   * The id of the message's entry. A message that the session has, or that waits, is not added again, so that a request
+   * may be repeated, in any process. @default a new id, and each call adds the message
+   */
+  readonly messageId?: string;
   /** The instructions. If they change, the change is appended; see `SystemMessage`. @default those of the session */
   readonly instructions?: string;
   readonly tools?: readonly Tool[];
@@ -52,7 +57,7 @@ export interface TurnOptions {
   readonly blobs?: Pick<BlobStore, "get" | "put">;
   /**
    * Ends the turn. The reply so far is kept, and open calls get results that say so: none runs later unless the model
-   * asks again.
+   * asks again. To leave the turn to another process, as at the end of a server, close the session instead.
    */
   readonly signal?: AbortSignal;
   /** The most requests. Minimum: 1. @default 100 */

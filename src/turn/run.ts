@@ -42,7 +42,7 @@ import { compactionSizes, errorType, TurnTrace } from "./events.js";
 import { generateBy, replyError } from "./models.js";
 import type { TurnEnd, TurnOptions } from "./options.js";
 import { retryWait } from "./retry.js";
-import { besideSteering, followSteering, steer, waitingMessages } from "./steering.js";
+import { besideSteering, followSteering, oneAtATime, steer, waitingMessages } from "./steering.js";
 import { checkInput, declaration, failedResult, resultOf, type Tool, type ToolDeclaration } from "./tools.js";
 
 /**
@@ -55,7 +55,7 @@ import { checkInput, declaration, failedResult, resultOf, type Tool, type ToolDe
  * is too long is compacted; content that the provider refuses is left out; what may succeed later is sent again.
  *
  * @throws the provider's error if it cannot be helped; SessileError CONCURRENT_WRITER or TURN_LOST if another process took the turn on;
- *   errors of the session and of the blob store
+ *   errors of the session and of the blob store, such as SESSION_CLOSED if it is closed meanwhile: the turn is then as after a crash
  * @throws TypeError for a tool whose schema has no JSON Schema, or two tools with one name
  * @example
  * ```ts
@@ -86,6 +86,8 @@ class Turn {
   #reply: AssistantMessage | undefined;
   /** Whether a reply broke off, and the model is to go on. */
   #goesOn = false;
+  /** Whether the handle has read entries of others since the turn last looked. */
+  #hasRead = false;
   #search: RefusalSearch | undefined;
 
   constructor(session: Session, options: TurnOptions) {
@@ -106,6 +108,9 @@ class Turn {
 
   async run(): Promise<TurnEnd> {
     const span = this.#trace.turn();
+    const unheard = this.#session.on("entry", ({ origin }) => {
+      if (origin === "remote") this.#hasRead = true;
+    });
     try {
       const reason = await this.#claimed();
       span.end({ "turn.end_reason": reason, "turn.steps": this.#steps });
@@ -113,17 +118,19 @@ class Turn {
     } catch (error) {
       span.end({}, error);
       throw error;
+    } finally {
+      unheard();
     }
   }
 
   async #claimed(): Promise<TurnEnd["reason"]> {
-    const { message, reply: { ttlMs } = {} } = this.#options;
+    const { message, messageId, reply: { ttlMs } = {} } = this.#options;
     const options = ttlMs === undefined ? {} : { ttlMs };
     const claim = () => unlessBusy(this.#session.claimTurn(options));
     let held = await claim();
     let begins = message;
     if (held === undefined && message !== undefined) {
-      await steer(this.#session, message);
+      await steer(this.#session, message, messageId);
       begins = undefined;
       // The other turn may have ended before it could see the message.
       held = await claim();
@@ -142,7 +149,8 @@ class Turn {
   /** Whether a message waits behind the turn. */
   async #isAwaited(): Promise<boolean> {
     if (this.#signal.aborted) return false;
-    if ((await this.#session.refresh()).length > 0) await followSteering(this.#session);
+    await this.#session.refresh();
+    await this.#follow();
     return (await waitingMessages(this.#session)).length > 0;
   }
 
@@ -153,6 +161,10 @@ class Turn {
       const reason = await this.#loop();
       claim.signal.throwIfAborted();
       return reason;
+    } catch (error) {
+      // Other errors follow from the loss of the turn, or the end of the session.
+      claim.signal.throwIfAborted();
+      throw error;
     } finally {
       await claim.release();
     }
@@ -189,13 +201,21 @@ class Turn {
 
   /** Adds the message that begins the turn. Behind calls without results it waits as steering. */
   async #begin(message: UserMessage | undefined): Promise<void> {
-    if (message === undefined) return;
+    const { messageId } = this.#options;
+    const isKnown = messageId !== undefined && (await this.#session.entry(messageId)) !== undefined;
+    if (message === undefined || isKnown) return;
     const { state } = await this.#session.turnState();
     if (state === "interruptedReply") await this.#keepInterrupted();
-    if (state === "awaitingResults" || state === "paused") await steer(this.#session, message);
+    if (state === "awaitingResults" || state === "paused") await steer(this.#session, message, messageId);
     else {
-      const drafts = [...(await this.#changes()), ...(await waitingMessages(this.#session))];
-      await this.#append([...drafts, { type: "message", message }]);
+      const waiting = await waitingMessages(this.#session);
+      const own = {
+        type: "message",
+        ...(messageId === undefined ? {} : { id: messageId }),
+        message,
+      } as const;
+      const isWaiting = messageId !== undefined && waiting.some(({ id }) => id === messageId);
+      await this.#append([...(await this.#changes()), ...waiting, ...(isWaiting ? [] : [own])]);
     }
   }
 
@@ -213,12 +233,13 @@ class Turn {
 
   /** Keeps what arrived of a reply whose process ended: a person may have read it. */
   async #keepInterrupted(): Promise<void> {
-    await besideSteering(this.#session, () => this.#session.recoverReply("keep"));
+    await this.#beside(() => this.#session.recoverReply("keep"));
   }
 
   /** Appends changed instructions, and messages that wait. Returns whether there is a message to answer. */
   async #enter(): Promise<boolean> {
-    if ((await this.#session.refresh()).length > 0) await followSteering(this.#session);
+    await this.#session.refresh();
+    await this.#follow();
     const messages = await waitingMessages(this.#session);
     const drafts = [...(await this.#changes()), ...messages];
     if (drafts.length > 0) await this.#append(drafts);
@@ -372,7 +393,9 @@ class Turn {
     const { model, onDelta = () => undefined } = this.#options;
     const isContinued = projection.continues !== undefined;
     const span = this.#trace.inference(projection.continues);
-    const request = { value: projection.value, tools: this.#declared, isContinued, signal: this.#signal };
+    const stop = new AbortController();
+    const signal = AbortSignal.any([this.#signal, stop.signal]);
+    const request = { value: projection.value, tools: this.#declared, isContinued, signal };
     let stream: ReplyStream;
     try {
       stream = await model.ask(request);
@@ -380,7 +403,12 @@ class Turn {
       span.end({}, error);
       return { error };
     }
-    const recorded = await this.#open();
+    const recorded = await this.#open().catch((error: unknown) => {
+      // Nobody reads the reply: the client is to end its request.
+      stop.abort(error);
+      span.end({}, error);
+      throw error;
+    });
     const held: ReplyDelta[] = [];
     const show = (delta: ReplyDelta) => {
       recorded.push(delta);
@@ -414,7 +442,7 @@ class Turn {
     // A reply that the caller did not stop is to go on, in this process or the next.
     const isFailed = !isWhole && failure === undefined && !this.#signal.aborted;
     const ended: AssistantMessage = isFailed ? { ...message, stopReason: "error" } : message;
-    await besideSteering(this.#session, () => recorded.end(ended));
+    await this.#beside(() => recorded.end(ended));
     if (failure !== undefined) throw failure.error;
     return isWhole ? { message } : { message, error };
   }
@@ -424,7 +452,7 @@ class Turn {
     const { model, reply } = this.#options;
     const { provider, model: name, api } = model.target.model;
     const options = { ...reply, provider, model: name, ...(api === undefined ? {} : { api }) };
-    return besideSteering(this.#session, () => this.#session.reply(options));
+    return this.#beside(() => this.#session.reply(options));
   }
 
   /** Leaves out what the provider refused. Returns whether to send again. */
@@ -577,7 +605,22 @@ class Turn {
   }
 
   async #append(drafts: readonly EntryDraft[]): Promise<void> {
-    await besideSteering(this.#session, () => this.#session.append(drafts));
+    await this.#beside(() => this.#session.append(drafts));
+  }
+
+  async #beside<T>(append: () => Promise<T>): Promise<T> {
+    await this.#follow();
+    return besideSteering(this.#session, append);
+  }
+
+  /** Moves the leaf behind steering that this handle has read, whoever asked it to read. */
+  async #follow(): Promise<void> {
+    // Calls that run beside each other wait for it.
+    await oneAtATime(this.#session).run(async () => {
+      if (!this.#hasRead) return;
+      this.#hasRead = false;
+      await followSteering(this.#session);
+    });
   }
 }
 

@@ -30,6 +30,7 @@ const steering = ownEntry<Steering>("sessile.steering", (data) => {
  * to the conversation before its next request, in the order of the calls; after a crash, the next `runTurn` does.
  *
  * @param session any handle of the session that is open for writing, such as one of its own in another process
+ * @param messageId the id that the message is to have. One that the session has, or that waits, is not added again
  * @returns the id that the message will have
  * @throws errors of `append`
  * @example
@@ -37,10 +38,18 @@ const steering = ownEntry<Steering>("sessile.steering", (data) => {
  * await steer(session, userMessage("Use the other file."));
  * ```
  */
-export async function steer(session: Session, message: UserMessage): Promise<string> {
-  const messageId = uuidv7(Date.now());
-  await session.append([steering.draft({ messageId, message })], { conflict: "follow" });
-  return messageId;
+export async function steer(session: Session, message: UserMessage, messageId?: string): Promise<string> {
+  const id = messageId ?? uuidv7(Date.now());
+  const draft = { ...steering.draft({ messageId: id, message }), id: `${id}.steering` };
+  const isKnown = async (entryId: string) => (await session.entry(entryId)) !== undefined;
+  if (messageId !== undefined && ((await isKnown(id)) || (await isKnown(draft.id)))) return id;
+  try {
+    await session.append([draft], { conflict: "follow" });
+  } catch (error) {
+    // Another handle has added it meanwhile.
+    if (messageId === undefined || !(await isKnown(draft.id))) throw error;
+  }
+  return id;
 }
 
 /** Replies behind which no message waits: each request takes all that came before it. */
@@ -68,7 +77,10 @@ export async function waitingMessages(session: Session): Promise<readonly EntryD
     }
     before = page.before;
   } while (replies < mostReplies && before !== undefined);
-  return waiting;
+  if (waiting.length === 0) return waiting;
+  // One that entered longer ago, or on another branch.
+  const tree = await session.tree();
+  return waiting.filter(({ id }) => id === undefined || !tree.has(id));
 }
 
 const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
@@ -117,7 +129,8 @@ export async function besideSteering<T>(session: Session, append: () => Promise<
 
 const mutexes = new WeakMap<Session, Mutex>();
 
-function oneAtATime(session: Session): Mutex {
+/** What moves the leaf of a session, one after the other. */
+export function oneAtATime(session: Session): Mutex {
   const mutex = mutexes.get(session) ?? new Mutex();
   mutexes.set(session, mutex);
   return mutex;

@@ -384,6 +384,104 @@ describe("reply", () => {
   });
 });
 
+describe("a reader of a reply that was continued", () => {
+  type Piece = readonly [type: "text" | "thinking" | "toolCall" | "cut", text: string];
+  const piece = fc.tuple(fc.constantFrom("text", "thinking", "toolCall"), fc.stringMatching(/^[a-c]{0,3}$/));
+  const cutPiece = fc.oneof(piece, fc.tuple(fc.constant("cut"), fc.constant("")));
+  const deltaOf = (part: string, [type, text]: Piece, index: number): ReplyDelta => {
+    if (type === "text" || type === "thinking") return { type, index, text };
+    const written = type === "cut" ? '{"a":' : JSON.stringify({ a: text });
+    return { type: "toolCall", index, id: `${part}${index}`, name: "n", arguments: written };
+  };
+  const said = (delta: ReplyDelta) => (delta.type === "toolCall" ? delta.arguments : delta.text);
+
+  async function readTo(before: readonly Piece[], after: readonly Piece[], stopsAt: number) {
+    const store = memorySessionStore();
+    const session = await started(store);
+    const shown: ReplyDelta[] = [];
+    let from: string | undefined;
+    const readOn = async (of: Session, id: string, live: boolean) => {
+      for await (const part of of.followReply(id, { ...(from === undefined ? {} : { from }), live })) {
+        if (part.type === "deltas") shown.push(...part.deltas);
+        from = part.offset;
+      }
+    };
+    let count = 0;
+    const stream = async (of: Session, part: string, pieces: readonly Piece[]) => {
+      const reply = await of.reply({ ...maker, batchMs: 600_000, interrupted: "continue" });
+      // A reply of which nothing was whole is not continued: this is another one.
+      if (reply.prefix === undefined) [from, shown.length] = [undefined, 0];
+      for (const [index, one] of pieces.entries()) {
+        reply.push(deltaOf(part, one, index));
+        await reply.flush();
+        if (count++ < stopsAt) await readOn(of, reply.id, false);
+      }
+      return reply;
+    };
+    await stream(session, "a", before);
+    await session.close();
+    const next = await store.open("s", { mode: "write" });
+    const reply = await stream(next, "b", after);
+    const content = after.map((one, index) => {
+      const delta = deltaOf("b", one, index);
+      if (delta.type === "text") return { type: "text", text: delta.text } as const;
+      if (delta.type === "thinking") return { type: "thinking", thinking: delta.text } as const;
+      return { type: "toolCall", id: delta.id, name: "n", arguments: JSON.parse(delta.arguments) } as const;
+    });
+    const { message } = await reply.end(assistantMessage(maker, ...content));
+    await readOn(next, reply.id, true);
+    const blocks: ReplyDelta[] = [];
+    for (const delta of shown) {
+      const known = blocks[delta.index];
+      const text = (known === undefined ? "" : said(known)) + said(delta);
+      blocks[delta.index] = delta.type === "toolCall" ? { ...delta, arguments: text } : { ...delta, text };
+    }
+    const whole = blocks.filter((one) => said(one) !== "" && said(one) !== '{"a":');
+    const stored = "content" in message && Array.isArray(message.content) ? message.content : [];
+    return {
+      shown: whole.map((one) => (one.type === "toolCall" ? [one.id, one.arguments] : [one.type, one.text])),
+      stored: stored.flatMap((one) => {
+        if (one.type === "toolCall") return [[one.id, JSON.stringify(one.arguments)]];
+        const text = one.type === "text" ? one.text : one.type === "thinking" ? one.thinking : "";
+        return text === "" ? [] : [[one.type, text]];
+      }),
+    };
+  }
+
+  test("has all of it once, whenever it stopped and wherever the reply broke off", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(cutPiece as fc.Arbitrary<Piece>, { minLength: 1, maxLength: 4 }),
+        fc.array(piece as fc.Arbitrary<Piece>, { minLength: 1, maxLength: 3 }),
+        fc.nat({ max: 7 }),
+        async (before, after, stopsAt) => {
+          const { shown, stored } = await readTo(before, after, stopsAt);
+          expect(shown).toEqual(stored);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  test("gets a call that came behind one that was dropped", async () => {
+    const { shown } = await readTo(
+      [
+        ["text", "a"],
+        ["cut", ""],
+      ],
+      [
+        ["text", "b"],
+        ["toolCall", "c"],
+      ],
+      2,
+    );
+    expect(shown).toEqual([
+      ["text", "ab"],
+      ["b1", '{"a":"c"}'],
+    ]);
+  });
+});
+
 describe("the files beside a session", () => {
   test("are gone when nothing is at work, and with the session", async () => {
     const dir = temporaryDirectory();

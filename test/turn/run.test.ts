@@ -9,7 +9,7 @@ import {
 } from "sessile";
 import { rollingSummary } from "sessile/compaction";
 import { runTurn, steer, type TurnEvent, type TurnOptions, tool } from "sessile/turn";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { png } from "../support/media-files.js";
 import { countingTool, type Said, scriptedModel, shortHistory } from "../support/turn.js";
 
@@ -303,6 +303,107 @@ describe("a turn that a crash cut short", () => {
   });
 });
 
+describe("a message with an id", () => {
+  test("is added once, however often the request is repeated, and by whichever handle", async () => {
+    const { session, store } = await newSession();
+    const model = scriptedModel(() => "Yes.");
+    const options = { model, message: userMessage("Go."), messageId: "key" };
+    expect(await runTurn(session, options)).toMatchObject({ reason: "done", steps: 1 });
+    expect(await runTurn(session, options)).toMatchObject({ reason: "done", steps: 0 });
+    await using other = await store.open(session.id, { mode: "write" });
+    expect(await runTurn(other, options)).toMatchObject({ reason: "done", steps: 0 });
+    expect((await session.entry("key"))?.type).toBe("message");
+    expect(await shortHistory(other)).toEqual(["user: Go.", "assistant: Yes."]);
+  });
+
+  test("waits once behind the turn of another handle, and is answered by it or the next", async () => {
+    const { session, store } = await newSession();
+    const read = countingTool("read", {
+      run: async () => {
+        await using other = await store.open(session.id, { mode: "write" });
+        for (const at of [other, other, session])
+          expect(await runTurn(at, { model, message: userMessage("And?"), messageId: "key" })).toMatchObject({
+            reason: "busy",
+          });
+        // The request of the running turn, repeated.
+        await runTurn(other, { model, message: userMessage("Go."), messageId: "first" });
+        return "read";
+      },
+    });
+    const model = scriptedModel((_request, count) => (count === 0 ? [["read", "a"]] : "Done."));
+    const options = { model, tools: [read], message: userMessage("Go."), messageId: "first" };
+    expect((await runTurn(session, options)).reason).toBe("done");
+    const history = ["user: Go.", "assistant: <a>", "result a: read", "user: And?", "assistant: Done."];
+    expect((await shortHistory(session)).slice(1)).toEqual(history);
+    await using other = await store.open(session.id, { mode: "write" });
+    expect(await runTurn(other, { model, message: userMessage("And?"), messageId: "key" })).toMatchObject({
+      steps: 0,
+    });
+    expect((await shortHistory(other)).slice(1)).toEqual(history);
+  });
+
+  test("enters once if it waits already as the turn begins, and not again on a branch before it", async () => {
+    const { session } = await newSession();
+    const model = scriptedModel(() => "Yes.");
+    await steer(session, userMessage("Go."), "key");
+    const waits = session.leafId as string;
+    await steer(session, userMessage("Go."), "key");
+    expect(session.leafId).toBe(waits);
+    await runTurn(session, { model, message: userMessage("Go."), messageId: "key" });
+    expect(await shortHistory(session)).toEqual(["user: Go.", "assistant: Yes."]);
+    await session.branch(waits);
+    await runTurn(session, { model, message: userMessage("Or so.") });
+    expect(await shortHistory(session)).toEqual(["user: Or so.", "assistant: Yes."]);
+  });
+});
+
+describe("a session that is closed while its turn runs", () => {
+  test("stops the turn as a crash does: another handle goes on behind what was said", async () => {
+    const { session, store } = await newSession();
+    let said = 0;
+    let closed: Promise<void> | undefined;
+    const model = scriptedModel(
+      () => "A long reply.",
+      {},
+      () => {
+        if (said++ === 4) closed = session.close();
+      },
+    );
+    const end = runTurn(session, { model, message: userMessage("Go.") });
+    await expect(end).rejects.toMatchObject({ code: "SESSION_CLOSED" });
+    await closed;
+    await using next = await store.open(session.id, { mode: "write" });
+    expect((await next.turnState()).state).toBe("interruptedReply");
+    const { history } = await turnWith([" to the end."], {}, next);
+    expect(history).toEqual([
+      "user: Go.",
+      expect.stringMatching(/^assistant\(aborted\): A long/),
+      "custom: Your reply broke off. Go on where it ended, without repeating it.",
+      "assistant:  to the end.",
+    ]);
+  });
+
+  test("stops its tools and its requests", async () => {
+    const { session } = await newSession();
+    const stopped = new Promise((resolve) => {
+      const waits = tool({
+        name: "waits",
+        description: "Waits.",
+        parameters: { type: "object" },
+        run: async (_input, { signal }) => {
+          signal.addEventListener("abort", () => resolve(signal.reason));
+          void session.close();
+          return new Promise<never>(() => undefined);
+        },
+      });
+      const model = scriptedModel(() => [["waits", "a"]]);
+      const end = runTurn(session, { model, tools: [waits], message: userMessage("Go.") });
+      end.catch(() => undefined);
+    });
+    expect(await stopped).toMatchObject({ code: "SESSION_CLOSED" });
+  });
+});
+
 describe("a stop", () => {
   test("keeps what was shown, and ends", async () => {
     const stop = new AbortController();
@@ -368,6 +469,26 @@ describe("steering", () => {
       "result a: read",
       "user: first",
       "user: second",
+      "assistant: Done.",
+    ]);
+  });
+
+  test("enters if the handle of the turn has read it before the turn looks", async () => {
+    const { session, store } = await newSession();
+    const model = scriptedModel((_request, count) => (count === 0 ? [["read", "a"]] : "Done."));
+    const read = countingTool("read", {
+      run: async () => {
+        await using other = await store.open(session.id, { mode: "write" });
+        await steer(other, userMessage("first"));
+        expect(await session.refresh()).toHaveLength(1);
+        return "read";
+      },
+    });
+    await runTurn(session, { model, tools: [read], message: userMessage("Go.") });
+    expect((await shortHistory(session)).slice(2)).toEqual([
+      "assistant: <a>",
+      "result a: read",
+      "user: first",
       "assistant: Done.",
     ]);
   });
@@ -523,6 +644,52 @@ describe("permissions", () => {
 });
 
 describe("a failure", () => {
+  test("in a reply that the provider continued sends all again, and the next request is short again", async () => {
+    const { session } = await newSession();
+    const script: readonly Said[] = [
+      [["read", "a"]],
+      { cut: "It says" },
+      " that all is well.",
+      "You are welcome.",
+    ];
+    const model = scriptedModel((_request, count) => script[count] ?? "Done.", { continue: true });
+    const options = { model, tools: [countingTool("read")], retry: { sleep: async () => undefined } };
+    expect(await runTurn(session, { ...options, message: userMessage("Go.") })).toMatchObject({ steps: 2 });
+    await runTurn(session, { ...options, message: userMessage("Thanks.") });
+    expect((await shortHistory(session)).slice(1)).toEqual([
+      "user: Go.",
+      "assistant: <a>",
+      "result a: ran a",
+      "assistant(error): It says",
+      "custom: Your reply broke off. Go on where it ended, without repeating it.",
+      "assistant:  that all is well.",
+      "user: Thanks.",
+      "assistant: You are welcome.",
+    ]);
+    const sent = model.requests.map(({ isContinued, value }) => [isContinued, value.messages.length]);
+    expect(sent).toEqual([
+      [false, 1],
+      [true, 1],
+      [false, 5],
+      [true, 1],
+    ]);
+    const resent = JSON.stringify(model.requests[2]?.value.messages);
+    for (const said of ["Go.", "ran a", "It says", "Go on where it ended"]) expect(resent).toContain(said);
+  });
+
+  test("to open a reply ends the request", async () => {
+    const { session } = await newSession();
+    vi.spyOn(session, "reply").mockRejectedValue(new Error("the disk is full"));
+    let signal: AbortSignal | undefined;
+    const model = scriptedModel((request) => {
+      signal = request.signal;
+      return "Yes.";
+    });
+    const end = runTurn(session, { model, message: userMessage("Go.") });
+    await expect(end).rejects.toThrow("the disk is full");
+    expect(signal?.reason).toMatchObject({ message: "the disk is full" });
+  });
+
   const overloaded = Object.assign(new Error("Overloaded"), { status: 529 });
 
   test("that may pass is tried again, as long as the provider asks for, within bounds", async () => {

@@ -39,7 +39,10 @@ export interface ClaimOptions {
 /** The lease of a turn: one at a time for each session. Closing the session releases it. */
 export interface TurnClaim extends IfAsyncDisposable {
   readonly id: string;
-  /** Aborts with a TURN_LOST error if another process took the turn over: stop what the turn runs. */
+  /**
+   * Aborts with a TURN_LOST error if another process took the turn over, with SESSION_CLOSED if the session is closed
+   * before the release: stop what the turn runs.
+   */
   readonly signal: AbortSignal;
   /** Ends the lease. After a loss, lets this handle append again. */
   release(): Promise<void>;

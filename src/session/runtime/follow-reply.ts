@@ -8,6 +8,7 @@ import type { FollowReplyOptions, ReplyDelta, ReplyPart } from "../api/turn.js";
 import { treeRows } from "../tree/session-tree.js";
 import {
   blockDelta,
+  callTag,
   parseReplyOffset,
   printReplyOffset,
   type ReplyBlock,
@@ -87,6 +88,10 @@ export async function* followReply(
   }
 }
 
+function place({ type, id = "" }: Pick<ReplyBlock, "type" | "id">) {
+  return { type, ...(type === "toolCall" ? { tag: callTag(id) } : {}) };
+}
+
 /** The pieces that a reader does not have, joined by block. Adds them to what it has. */
 function newDeltas(pieces: readonly ReplyPiece[], has: ReplyOffset): readonly ReplyDelta[] {
   const deltas: ReplyDelta[] = [];
@@ -97,7 +102,7 @@ function newDeltas(pieces: readonly ReplyPiece[], has: ReplyOffset): readonly Re
     const length = Math.max(known?.length ?? 0, start + text.length);
     if (known === undefined || length > known.length)
       parts.push(text.slice((known?.length ?? start) - start));
-    if (known === undefined || parts.length > 0) has[index] = { type: block.type, length };
+    if (known === undefined || parts.length > 0) has[index] = { ...place(block), length };
     const next = pieces[at + 1];
     if (parts.length === 0 || (next?.index === index && next.reply === reply)) continue;
     deltas.push(blockDelta(block, index, parts.join("")));
@@ -124,20 +129,23 @@ function* ofMessage(entry: MessageEntry, has: ReplyOffset): Generator<ReplyPart>
 
 function restOfMessage({ content }: AssistantMessage, has: ReplyOffset): readonly ReplyDelta[] {
   const deltas: ReplyDelta[] = [];
-  // Blocks that do not stream have places in a message, so that the blocks of one type are told by their order.
-  const seen = { text: 0, thinking: 0, toolCall: 0 };
+  // Blocks that do not stream have places in a message, so that the texts of one type are told by their order. Those
+  // without text are left out: the message of an interrupted reply has none of them.
+  const known = [...has.keys()].filter((index) => has[index] !== undefined);
+  const texts = known.filter((index) => has[index]?.length !== 0);
   for (const block of content) {
     if (block.type !== "text" && block.type !== "thinking" && block.type !== "toolCall") continue;
-    const { type } = block;
-    const places = [...has.keys()].filter((place) => has[place]?.type === type);
-    const place = places[seen[type]++];
-    const index = place ?? has.length;
-    const length = has[index]?.length ?? 0;
     const text = blockText(block);
+    if (text === "") continue;
+    const { id = "", name = "" } = block.type === "toolCall" ? block : {};
+    const { type, tag } = place({ type: block.type, id });
+    const places = tag === undefined ? texts : known;
+    const at = places.findIndex((index) => has[index]?.type === type && has[index]?.tag === tag);
+    const [index = has.length] = at === -1 ? [] : places.splice(at, 1);
+    const length = has[index]?.length ?? 0;
     // The text of arguments that arrived need not be that of the message.
-    if (place !== undefined && (type === "toolCall" ? length > 0 : length >= text.length)) continue;
-    has[index] = { type, length: text.length };
-    const { id = "", name = "" } = type === "toolCall" ? block : {};
+    if (type === "toolCall" ? length > 0 : length >= text.length) continue;
+    has[index] = { type, length: text.length, ...(tag === undefined ? {} : { tag }) };
     deltas.push(blockDelta({ type, id, name }, index, text.slice(length)));
   }
   return deltas;

@@ -6,6 +6,7 @@
 import { type AssistantMessage, assistantMessage } from "../../content/index.js";
 import { SessileError } from "../../core/errors/index.js";
 import { parseJson } from "../../core/json.js";
+import { RollingDigest } from "../../core/rolling-digest.js";
 import { isRecord } from "../../core/shape.js";
 import type { ReplyDelta } from "../api/turn.js";
 
@@ -140,18 +141,7 @@ export const interruptedWords = "the process that received the reply has ended";
  */
 export function interruptedMessage(reply: StoredReply): AssistantMessage | undefined {
   const content: AssistantMessage["content"][number][] = [];
-  for (const block of reply.blocks) {
-    if (block === undefined) continue;
-    const text = block.pieces.join("");
-    if (block.type === "toolCall") {
-      const { id, name } = block;
-      const parsed = parseJson(text);
-      if (isRecord(parsed) && id !== undefined && name !== undefined)
-        content.push({ type: "toolCall", id, name, arguments: parsed });
-    } else if (text !== "") {
-      content.push(block.type === "text" ? { type: "text", text } : { type: "thinking", thinking: text });
-    }
-  }
+  for (const block of reply.blocks) content.push(...wholeBlock(block));
   if (content.length === 0) return undefined;
   const { provider, model, api, at } = reply;
   const maker = { provider, model, ...(api === undefined ? {} : { api }) };
@@ -160,6 +150,18 @@ export function interruptedMessage(reply: StoredReply): AssistantMessage | undef
     ...content,
   );
   return { ...message, timestamp: at };
+}
+
+/** A block that arrived, as one of a message; none for a call whose arguments did not arrive whole, and for no text. */
+export function wholeBlock(block: ReplyBlock | undefined): AssistantMessage["content"] {
+  if (block === undefined) return [];
+  const { type, id, name } = block;
+  const text = block.pieces.join("");
+  if (type === "text") return text === "" ? [] : [{ type, text }];
+  if (type === "thinking") return text === "" ? [] : [{ type, thinking: text }];
+  const parsed = parseJson(text);
+  if (!isRecord(parsed) || id === undefined || name === undefined) return [];
+  return [{ type, id, name, arguments: parsed }];
 }
 
 /** The message of a reply that continued an interrupted one: its first text goes on with the last text of that. */
@@ -178,7 +180,22 @@ const totalDigits = 12;
 const letters = { text: "t", thinking: "h", toolCall: "c" } as const;
 
 /** How much of each block a reader has; undefined for one that it has nothing of. */
-export type ReplyOffset = (Pick<ReplyBlock, "type" | "length"> | undefined)[];
+export type ReplyOffset = (
+  | {
+      readonly type: ReplyBlock["type"];
+      readonly length: number;
+      /** Of a call, see {@link callTag}: a reply that is continued drops calls, so that their order does not tell them. */
+      readonly tag?: string;
+    }
+  | undefined
+)[];
+
+/** Tells the calls of a reply apart in an offset. */
+export function callTag(id: string): string {
+  const digest = new RollingDigest();
+  digest.add(id);
+  return digest.text(8);
+}
 
 /** The text of an offset. */
 export function printReplyOffset(blocks: ReplyOffset): string {
@@ -186,7 +203,8 @@ export function printReplyOffset(blocks: ReplyOffset): string {
   const parts: string[] = [];
   for (const block of blocks) {
     total += block === undefined ? 0 : block.length + 1;
-    parts.push(block === undefined ? "" : `${letters[block.type]}${block.length}`);
+    const tag = block?.tag === undefined ? "" : `.${block.tag}`;
+    parts.push(block === undefined ? "" : `${letters[block.type]}${block.length}${tag}`);
   }
   return [String(total).padStart(totalDigits, "0"), ...parts].join("_");
 }
@@ -197,7 +215,8 @@ export function parseReplyOffset(text: string | undefined): ReplyOffset {
   const parts = text.split("_").slice(1);
   const blocks = parts.slice(0, maxBlocks).map((part) => {
     const type = blockTypes[part[0] as keyof typeof blockTypes];
-    return type === undefined ? undefined : { type, length: Number(part.slice(1)) };
+    const [length, tag] = part.slice(1).split(".");
+    return type && { type, length: Number(length), ...(tag === undefined ? {} : { tag }) };
   });
   if (printReplyOffset(blocks) !== text)
     throw new TypeError(`from: expected an offset of a reply, got ${SessileError.printable(text)}`);

@@ -18,6 +18,7 @@ import {
   type ReplyMaker,
   StoredReplies,
   type StoredReply,
+  wholeBlock,
 } from "./reply-log.js";
 import { SideLog, type SideOf } from "./side-log.js";
 
@@ -215,8 +216,10 @@ export class RecordedReply implements Reply {
   readonly #host: ReplyHost;
   readonly #batch: { readonly batchMs: number; readonly batchChars: number };
   readonly #blocks: (ReplyBlock | undefined)[];
-  /** What to add to the index of a delta: the prefix has the blocks before it. Known with the first delta. */
-  #shift: number | undefined;
+  /** The blocks of the prefix. */
+  readonly #before: number;
+  /** The block of the prefix that the first block goes on with, if it does. Known with the first delta. */
+  #goesOn: { readonly at: number | undefined } | undefined;
   /** Characters that wait. */
   #waiting = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -234,6 +237,7 @@ export class RecordedReply implements Reply {
     this.#host = host;
     this.#batch = batch;
     this.#blocks = (prefix?.blocks ?? []).map((block) => block && { ...block, pieces: [...block.pieces] });
+    this.#before = this.#blocks.length;
   }
 
   get signal(): AbortSignal {
@@ -319,10 +323,12 @@ export class RecordedReply implements Reply {
   }
 
   #block(delta: ReplyDelta): ReplyBlock {
-    // A text at first goes on with the last text of the prefix, as it does in the message.
-    const goesOn = delta.type === "text" && this.#blocks.at(-1)?.type === "text";
-    this.#shift ??= this.#blocks.length - (goesOn ? 1 : 0);
-    const index = delta.index + this.#shift;
+    // A text at first goes on with the last text of the prefix, as it does in the message: a call behind it that did
+    // not arrive whole is in neither.
+    this.#goesOn ??= { at: delta.type === "text" ? this.#lastText() : undefined };
+    const { at } = this.#goesOn;
+    const index =
+      at === undefined ? this.#before + delta.index : delta.index === 0 ? at : this.#before + delta.index - 1;
     const known = this.#blocks[index];
     if (known !== undefined) return known;
     const { type } = delta;
@@ -334,6 +340,12 @@ export class RecordedReply implements Reply {
     };
     this.#blocks[index] = block;
     return block;
+  }
+
+  /** The last block of the prefix's message, if it is a text. */
+  #lastText(): number | undefined {
+    const last = this.#blocks.findLastIndex((block) => wholeBlock(block).length > 0);
+    return this.#blocks[last]?.type === "text" ? last : undefined;
   }
 
   #later(): ReturnType<typeof setTimeout> {

@@ -129,7 +129,9 @@ export class SessionTurn {
   async close(): Promise<void> {
     await this.#working;
     for (const reply of this.#replies) await reply.abandon();
-    await this.#lease?.release();
+    const lease = this.#lease;
+    await lease?.release();
+    lease?.close();
     await this.#replyLog.close();
   }
 

@@ -221,6 +221,11 @@ export class Lease implements TurnClaim {
     await this.#working;
   }
 
+  /** Stops the work of a turn whose session was closed. */
+  close(): void {
+    this.#abort.abort(this.#state.closedError());
+  }
+
   async #remove(): Promise<void> {
     const { log } = this.#reader;
     try {
