@@ -1,6 +1,7 @@
 /** Cases of turns: leases, replies that are recorded while they stream, and what other handles see of them. */
 
 import { assistantMessage, userMessage } from "../../content/index.js";
+import { SessileError } from "../../core/errors/index.js";
 import { type ReplyDelta, type ReplyPart, type Session, sessionStore } from "../../session/index.js";
 import { equal, rejects } from "../expect.js";
 import { type ConformanceCase, collect, conformanceCase, cwd, type Harness, say } from "./harness.js";
@@ -64,7 +65,9 @@ export const turnCases: readonly ConformanceCase[] = [
     const second = await other.claimTurn();
     await rejects(() => session.claimTurn(), "TURN_BUSY", "TURN_BUSY");
     await other.close();
-    equal(second.signal.aborted, false, "a release is no loss");
+    equal(claim.signal.aborted, false, "a release is no loss");
+    const ended: unknown = second.signal.reason;
+    equal(SessileError.is(ended, "SESSION_CLOSED"), true, "a close ends the work of the turn");
     await (await session.claimTurn()).release();
     equal(await listed(harness), [session.id], "a list has the session alone");
   }),
