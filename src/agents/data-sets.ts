@@ -55,8 +55,12 @@ const argumentsText = ({ arguments: args }: ToolCall) => JSON.stringify(args ?? 
 
 type Shown = WriteStep & { readonly kind: "user" | "reply" };
 
-/** The steps that were in context together: a compaction begins anew with its summary and what it keeps. */
+/** The steps that were in context together, of the session and of its subagents: a compaction begins anew with its summary and what it keeps. */
 async function* examples(source: WriteSource): AsyncGenerator<readonly (Shown | string)[]> {
+  for (const each of [source, ...source.children]) yield* examplesOf(each);
+}
+
+async function* examplesOf(source: WriteSource): AsyncGenerator<readonly (Shown | string)[]> {
   let steps: (Shown | string)[] = [];
   for await (const step of writeSteps(source)) {
     if (step.kind === "user" || step.kind === "reply") steps.push(step);
@@ -247,6 +251,16 @@ const clientKind = 3;
 const errorStatus = 2;
 
 async function* traces(source: WriteSource): AsyncGenerator<ForeignObject, void, undefined> {
+  const resourceSpans: ForeignObject[] = [];
+  for (const each of [source, ...source.children]) {
+    const resource = attributeList({ "service.name": "sessile", "session.cwd": each.cwd });
+    const scopeSpans = [{ scope: { name: "sessile" }, spans: await spansOf(each) }];
+    resourceSpans.push({ resource: { attributes: resource }, scopeSpans });
+  }
+  yield { resourceSpans };
+}
+
+async function spansOf(source: WriteSource): Promise<readonly Span[]> {
   const { id } = source.header;
   const spans: Span[] = [];
   let turn: Span | undefined;
@@ -353,12 +367,7 @@ async function* traces(source: WriteSource): AsyncGenerator<ForeignObject, void,
       });
     }
   }
-  const resource = attributeList({ "service.name": "sessile", "session.cwd": source.cwd });
-  yield {
-    resourceSpans: [
-      { resource: { attributes: resource }, scopeSpans: [{ scope: { name: "sessile" }, spans }] },
-    ],
-  };
+  return spans;
 }
 
 function replyParts(source: WriteSource, entryId: string, reply: AssistantMessage): readonly ForeignObject[] {

@@ -34,6 +34,8 @@ function writePi(source: WriteSource): WrittenSession {
   const folder = `--${cwd.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-")}--`;
   const file = `${header.timestamp.replace(/[:.]/g, "-")}_${id}.jsonl`;
   const head = { type: "session", version, id, timestamp: header.timestamp, cwd };
+  const { length } = source.children;
+  if (length > 0) source.find({ code: "entry", text: `${length} sessions of subagents` });
   const records = piRecords(source, head);
   const path = `sessions/${toFileName(folder, cwd)}/${toFileName(file, id)}`;
   return { files: [{ path, bytes: encodeRecords(records) }], resume: ["pi", "--session", id] };

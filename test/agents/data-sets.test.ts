@@ -44,15 +44,21 @@ const span = z.strictObject({
   status: z.strictObject({ code: z.literal(2).optional(), message: z.string().optional() }),
 });
 const traces = z.strictObject({
-  resourceSpans: z.tuple([
+  resourceSpans: z.array(
     z.strictObject({
       resource: z.strictObject({ attributes }),
       scopeSpans: z.tuple([
         z.strictObject({ scope: z.strictObject({ name: z.string() }), spans: z.array(span) }),
       ]),
     }),
-  ]),
+  ),
 });
+
+/** The spans of the session itself. */
+function firstSpans(record: unknown) {
+  const [first] = traces.parse(record).resourceSpans;
+  return first?.scopeSpans[0] ?? { spans: [] };
+}
 
 const part = z.union([
   z.strictObject({ type: z.literal("text"), text: z.string() }),
@@ -151,7 +157,7 @@ describe("OTLP", () => {
     const { session } = await conversationOf();
     const { records, path } = await lines(session, otlp);
     expect(path).toBe(`${session.id}.otlp.json`);
-    const { spans } = traces.parse(records[0]).resourceSpans[0].scopeSpans[0];
+    const { spans } = firstSpans(records[0]);
     expect(spans.map(({ name }) => name)).toEqual([
       ...["invoke_agent", "chat gemini-3-pro", "execute_tool read", "chat gemini-3-pro"],
       ...["invoke_agent", "chat gemini-3-pro"],
@@ -305,14 +311,36 @@ describe("examples", () => {
   });
 });
 
+describe("subagents", () => {
+  it("have their own traces and examples, and a finding in a format without them", async () => {
+    const { session } = await conversationOf();
+    const child = await memorySessionStore().create({ cwd: "/srv/app" });
+    await child.append([
+      { type: "message", message: userMessage("Look for me.") },
+      { type: "message", message: assistantMessage({ provider: "p", model: "m" }, "Found.") },
+    ]);
+    for (const to of [otlp, openaiFinetune, shareGpt]) {
+      const { files } = await exportSession(session, { to, children: [child] });
+      const text = Buffer.concat(files.map(({ bytes }) => bytes)).toString();
+      expect([to.name, text.includes("You are welcome."), text.includes("Found.")]).toEqual([
+        to.name,
+        true,
+        true,
+      ]);
+      if (to === otlp) traces.parse(JSON.parse(text));
+    }
+    const { report } = await exportSession(session, { to: pi, children: [child] });
+    expect(report.findings).toContainEqual({ code: "entry", text: "1 sessions of subagents" });
+  });
+});
+
 describe("any session", () => {
   it("gives what the formats' documents allow", async () => {
     await fc.assert(
       fc.asyncProperty(hazardousSession(12, makers), async ({ entries, blobs: bytes }) => {
         const blobs = bytes as BlobStore;
         const session = { header: plainHeader, entries, leafId: entries.at(-1)?.id ?? null };
-        const trace = traces.parse((await lines(session, otlp, blobs)).records[0]);
-        const { spans } = trace.resourceSpans[0].scopeSpans[0];
+        const { spans } = firstSpans((await lines(session, otlp, blobs)).records[0]);
         const ids = new Map(spans.map((each) => [each.spanId, each]));
         expect(ids.size).toBe(spans.length);
         for (const { parentSpanId, traceId, startTimeUnixNano: from, endTimeUnixNano: to } of spans) {
