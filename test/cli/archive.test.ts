@@ -329,10 +329,11 @@ describe("archive", () => {
 
   it("is run each day by the scheduler of the system", async () => {
     const platform = process.platform;
+    const words = ["archive", "--install", "--json"];
     const installed = async (name: string) => {
       Object.defineProperty(process, "platform", { value: name });
       try {
-        return (await run("archive", "--install", "--json", "--to", join(dir, "a $b%c&d"))).json[0];
+        return (await run(...words, "--to", join(dir, "a $b%c&d"), "--agent", "codex")).json[0];
       } finally {
         Object.defineProperty(process, "platform", { value: platform });
       }
@@ -343,11 +344,15 @@ describe("archive", () => {
     expect(linux).toEqual(await installed("linux"));
     // A dollar sign would be a variable, a percent sign a specifier.
     expect(readFileSync(join(units, "sessile-archive.service"), "utf8")).toContain(' "archive" "--to" "');
-    expect(readFileSync(join(units, "sessile-archive.service"), "utf8")).toContain('/a $$b%%c&d"');
+    const service = readFileSync(join(units, "sessile-archive.service"), "utf8");
+    expect(service).toContain('/a $$b%%c&d" "--agent" "codex"\n');
+    // The scheduler has not the variables of a shell.
+    expect(service).toContain(`Environment="CODEX_HOME=${join(dir, "codex")}"\n`);
     expect(readFileSync(join(units, "sessile-archive.timer"), "utf8")).toContain("OnCalendar=daily");
     await installed("darwin");
     const agent = readFileSync(join(dir, "Library", "LaunchAgents", "sessile-archive.plist"), "utf8");
     expect(agent).toContain("/a $b%c&amp;d</string>");
+    expect(agent).toContain(`<key>CODEX_HOME</key>\n    <string>${join(dir, "codex")}</string>`);
     expect((await installed("win32")).start).toContain("schtasks /Create /SC DAILY");
   });
 });
@@ -381,6 +386,10 @@ describe("resume", () => {
     const shown = await run("show", sessionId, "--agent", "pi");
     expect(shown.stdout).toContain("I stay.");
     expect((await run("resume", sessionId, "--agent", "pi")).stdout).toContain(`pi --session ${sessionId}`);
+  });
+
+  it("runs nothing beside JSON on the same output", async () => {
+    expect(await run("resume", sessionId, "--run", "--json")).toMatchObject({ code: 2, stdout: "" });
   });
 
   it("refuses a session of no agent, and names the agents", async () => {

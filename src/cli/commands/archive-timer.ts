@@ -1,7 +1,8 @@
 /** `archive --install`: the entry of this system's scheduler that runs the archive once a day. */
 
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { agents } from "../../agents/internal.js";
 import type { CommandContext, ExitCode } from "../command.js";
 import { replaceFile } from "../files.js";
 
@@ -11,10 +12,14 @@ interface Timer {
   readonly start: string;
 }
 
-/** Prints the files of the scheduler, writes them, and prints the command that starts it. */
-export async function installTimer(dir: string, context: CommandContext): Promise<ExitCode> {
+/**
+ * Prints the files of the scheduler, writes them, and prints the command that starts it.
+ *
+ * @param options of the command that is run
+ */
+export async function installTimer(options: readonly string[], context: CommandContext): Promise<ExitCode> {
   const { out, signal, env } = context;
-  const words = [process.execPath, process.argv[1] ?? "sessile", "archive", "--to", dir];
+  const words = [process.execPath, process.argv[1] ?? "sessile", "archive", ...options];
   const timer = systemTimer(process.platform, env.HOME ?? homedir(), words);
   if (out.json) await out.value(timer);
   else {
@@ -24,6 +29,15 @@ export async function installTimer(dir: string, context: CommandContext): Promis
   for (const { path, text } of timer.files) await replaceFile(path, text, signal);
   if (!out.json) await out.line(`start it with: ${out.clean(timer.start)}`);
   return 0;
+}
+
+/** The variables that move the homes of agents, which a scheduler does not have. */
+function homeVariables(): readonly (readonly [name: string, value: string])[] {
+  const names = new Set(agents.flatMap((agent) => ("home" in agent ? agent.home.variables : [])));
+  return [...names].flatMap((name): readonly (readonly [string, string])[] => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, resolve(value)]];
+  });
 }
 
 /** The daily run of a command by systemd, launchd or the scheduled tasks of Windows. */
@@ -60,6 +74,11 @@ const launchAgent = (strings: string) => `<?xml version="1.0" encoding="UTF-8"?>
   <array>
 ${strings}
   </array>
+  <key>EnvironmentVariables</key>
+  <dict>
+${homeVariables()
+  .map(([name, value]) => `    <key>${name}</key>\n    <string>${escapeXml(value)}</string>\n`)
+  .join("")}  </dict>
   <key>StartInterval</key>
   <integer>86400</integer>
   <key>RunAtLoad</key>
@@ -68,9 +87,11 @@ ${strings}
 </plist>
 `;
 
-/** A percent sign is a specifier of systemd, a dollar sign a variable. */
+/** A percent sign is a specifier of systemd, and a line ends at its end. */
 const quoted = (word: string) =>
-  `"${word.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
+  `"${word.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("%", "%%").replaceAll("\n", "\\n")}"`;
+/** A dollar sign in a command is a variable. */
+const quotedWord = (word: string) => quoted(word).replaceAll("$", "$$$$");
 
 const service = (words: readonly string[]) => `[Unit]
 Description=Copy the sessions of all agents
@@ -78,7 +99,9 @@ Description=Copy the sessions of all agents
 [Service]
 Type=oneshot
 Nice=10
-ExecStart=${words.map(quoted).join(" ")}
+${homeVariables()
+  .map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}\n`)
+  .join("")}ExecStart=${words.map(quotedWord).join(" ")}
 `;
 
 const timerUnit = `[Unit]

@@ -77,7 +77,11 @@ const archive: CommandBody = {
     if (action === "status") return await printStatus(parsed, context);
     if (action !== undefined)
       throw new UsageError(`archive: expected status or no word, got ${JSON.stringify(action)}`);
-    if (parsed.options.install === true) return await installTimer(archiveDir(parsed, context), context);
+    if (parsed.options.install === true) {
+      const agent = textOption(parsed, "agent");
+      const words = ["--to", archiveDir(parsed, context), ...(agent === undefined ? [] : ["--agent", agent])];
+      return await installTimer(words, context);
+    }
     for (;;) {
       await archiveOnce(parsed, context);
       if (parsed.options.watch !== true) return 0;

@@ -41,6 +41,9 @@ const resume: CommandBody = {
   ],
   async run(parsed, context) {
     const name = parsed.positionals[0] ?? "";
+    // The agent writes to the same standard output.
+    if (context.out.json && parsed.options.run === true)
+      throw new UsageError("resume: --run and --json exclude each other");
     const named = await locate(name, parsed, context);
     const to = textOption(parsed, "in") as Target | undefined;
     const isOwnHome = named.modified !== undefined && named.read !== undefined;
