@@ -47,7 +47,8 @@ export interface ModelRequest<V> {
 }
 
 /** A model, as `runTurn` asks it. Write one for a client of your own: a target, and two functions. */
-export interface TurnModel<V = unknown> {
+// biome-ignore lint/suspicious/noExplicitAny: the value goes from the model's target to the model
+export interface TurnModel<V = any> {
   readonly target: Target<V>;
   /** Declares tools in the provider's form. */
   declare(tools: readonly ToolDeclaration[]): readonly unknown[];
@@ -64,8 +65,7 @@ export interface TurnModel<V = unknown> {
  * const generate = generateBy(anthropicModel(new Anthropic(), { model: "claude-haiku-5-5" }));
  * ```
  */
-// biome-ignore lint/suspicious/noExplicitAny: the value goes from the model's target to the model
-export function generateBy(model: TurnModel<any>): Generate {
+export function generateBy(model: TurnModel): Generate {
   return async ({ system, text }, { signal, maxTokens }) => {
     const context = contextFrom([{ role: "system", content: system, timestamp: 0 }, userMessage(text)]);
     const { value } = await project(context, model.target, { signal });

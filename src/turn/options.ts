@@ -38,8 +38,7 @@ export type TurnCompaction = Omit<CompactOptions, "generate" | "trigger" | "sign
 /** Options of {@link runTurn}. Only the model is required. */
 export interface TurnOptions {
   /** The model and its client, such as `anthropicModel(client, { model })`. */
-  // biome-ignore lint/suspicious/noExplicitAny: the value goes from the model's target to the model
-  readonly model: TurnModel<any>;
+  readonly model: TurnModel;
   /** A message that begins the turn. It is durable before the first request. */
   readonly message?: UserMessage;
   /**

@@ -29,6 +29,8 @@ export function failureOf(error: unknown): HttpFailure {
     const { code, message } = error;
     const status = statuses[code];
     if (status !== undefined) return new HttpFailure(status, { code, message });
+    // Its turn stays as after a crash.
+    if (code === "SESSION_CLOSED") return unavailable("SHUTTING_DOWN");
     if (transient.has(code)) return unavailable(code);
   }
   if (error instanceof Error && error.name === "AbortError") return unavailable("SHUTTING_DOWN");

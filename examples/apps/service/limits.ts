@@ -10,8 +10,8 @@ export const limits = {
   uploadBytes: 10 * 2 ** 20,
   /** Sessions of one page of a list. */
   pageSize: 50,
-  /** Time for a turn; after it an unanswered question blocks its session no longer. */
-  turnMs: 60_000,
+  /** Time after which another process goes on with the turn of one that was killed. */
+  claimMs: 2_000,
   /** Time for running requests after SIGTERM. */
   graceMs: 10_000,
   /** Interval at which event streams look for entries of other processes. */

@@ -1,6 +1,5 @@
 // One process of the service: see README.md. Prints its port, and ends in order at SIGTERM.
-import type { BlobStore } from "sessile";
-import type { Model } from "../support/claude.js";
+import { anthropicModel, type TurnModel } from "sessile/turn";
 import { scriptedModel } from "./script.js";
 import { startService } from "./server.js";
 import { openStores } from "./stores.js";
@@ -30,11 +29,8 @@ await service.close();
 await stores.close();
 
 /** A model of Anthropic. The client is loaded only if there is a key. */
-async function claudeOf(model: string): Promise<(blobs: BlobStore) => Model> {
-  const [{ claude }, { default: Anthropic }] = await Promise.all([
-    import("../support/claude.js"),
-    import("@anthropic-ai/sdk"),
-  ]);
-  const client = new Anthropic();
-  return (blobs) => claude({ client, model, blobs, tools: [] });
+async function claudeOf(model: string): Promise<() => TurnModel> {
+  const { default: Anthropic } = await import("@anthropic-ai/sdk");
+  const claude = anthropicModel(new Anthropic(), { model });
+  return () => claude;
 }

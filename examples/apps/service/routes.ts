@@ -14,12 +14,12 @@ import {
 } from "sessile";
 import { ingest } from "sessile/attachments";
 import { SessileError } from "sessile/errors";
+import type { TurnModel } from "sessile/turn";
 import { z } from "zod";
-import type { Model } from "../support/claude.js";
 import { bodyOf, commonHeaders, openEventStream, readJson, sendJson } from "../support/http.js";
 import { invalid, notFound } from "./failures.js";
 import { limits } from "./limits.js";
-import { runTurn, textOf } from "./turn.js";
+import { answerQuestion, textOf } from "./turn.js";
 
 /** A request of a tenant. */
 export interface Call {
@@ -31,7 +31,7 @@ export interface Call {
   readonly sessions: SessionStore;
   /** The tenant's own blobs. */
   readonly blobs: BlobStore;
-  readonly model: Model;
+  readonly model: TurnModel;
   /** Aborts if the service ends before the work does. */
   readonly signal: AbortSignal;
   /** Aborts as soon as the service is to end. */
@@ -109,7 +109,7 @@ export const routes: Readonly<Record<string, Route>> = {
     await using session = await sessions.open(id, { partition, mode: "write" });
     const resources = await Promise.all(attachments.map((ref) => attachment(ref, blobs)));
     const question = { key: idempotencyKey, text, attachments: resources };
-    sendJson(response, 200, await runTurn(session, question, { model, signal, turnMs: limits.turnMs }));
+    sendJson(response, 200, await answerQuestion(session, question, { model, blobs, signal }));
   },
 
   async "POST /sessions/*/forks"(call, source) {

@@ -4,7 +4,7 @@ import { once, setMaxListeners } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { BlobStore, SessionStore } from "sessile";
-import type { Model } from "../support/claude.js";
+import type { TurnModel } from "sessile/turn";
 import { HttpFailure, isClientGone, sendFailure, sendJson } from "../support/http.js";
 import { failureOf, notFound, unavailable } from "./failures.js";
 import { limits } from "./limits.js";
@@ -15,8 +15,8 @@ export interface ServiceOptions {
   readonly sessions: SessionStore;
   /** Of all tenants: each has a partition. */
   readonly blobs: BlobStore;
-  /** The model of a tenant, which reads attachments from the tenant's blobs. */
-  readonly modelOf: (blobs: BlobStore) => Model;
+  /** The model of a tenant. */
+  readonly modelOf: (tenant: string) => TurnModel;
   /** Tenants by their tokens. A tenant is a partition. */
   readonly tenants: Readonly<Record<string, string>>;
   readonly port: number;
@@ -31,7 +31,7 @@ export interface Service {
   readonly port: number;
   /**
    * Refuses new connections, ends event streams, waits for running requests, and closes. Requests that take
-   * longer than the grace period are aborted: their questions stay, and clients repeat them elsewhere.
+   * longer than the grace period are aborted: their turns stay as after a crash, and clients repeat them elsewhere.
    */
   close(): Promise<void>;
 }
@@ -73,7 +73,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const own = blobs.partition(partition);
     const call: Call = {
       ...{ request, response, query, partition, sessions },
-      ...{ blobs: own, model: modelOf(own), signal: ending.signal, draining: draining.signal },
+      ...{ blobs: own, model: modelOf(partition), signal: ending.signal, draining: draining.signal },
     };
     await route(call, name);
   }

@@ -1,18 +1,19 @@
 /**
- * A turn: the question is appended, the model is asked, the answer is appended. The ids of both entries
- * derive from the client's key, so a repeated request finds the turn, or finishes it.
+ * A turn: the question is stored under the client's key, and answered by `runTurn`. A repeated request finds the answer, or
+ * sees to it that there is one.
  */
 import {
   blockResource,
+  cacheConversation,
   type Resource,
   type Session,
   type SessionEntry,
   type UnknownEntry,
   userMessage,
 } from "sessile";
-import { SessileError } from "sessile/errors";
-import type { Model } from "../support/claude.js";
+import { runTurn, type TurnOptions } from "sessile/turn";
 import { HttpFailure } from "../support/http.js";
+import { limits } from "./limits.js";
 
 /** A question of a client. */
 export interface Question {
@@ -30,65 +31,50 @@ export interface Turn {
 }
 
 /**
- * Runs a turn, or returns the one that has this key. Any process can do so: the first answer that is appended
- * counts, and a second one is discarded.
+ * Answers a question, or returns the answer that it has. Any process can do so: one has the turn at a time, and a
+ * question that comes meanwhile is stored, and answered behind the others.
  *
- * @param options.turnMs after this time an unanswered question blocks the session no longer
- * @throws HttpFailure 409 TURN_RUNNING if another question waits for its answer; 409 TURN_OVERTAKEN if
- *   another turn went on before this one had its answer; 422 KEY_REUSED if the key belongs to another
+ * @param options.signal ends the work of this process; another one goes on with it
+ * @throws HttpFailure 409 TURN_RUNNING if another process has the turn; 422 KEY_REUSED if the key belongs to another
  *   question
  */
-export async function runTurn(
+export async function answerQuestion(
   session: Session,
   { key, text, attachments }: Question,
-  { model, signal, turnMs }: { readonly model: Model; readonly signal: AbortSignal; readonly turnMs: number },
+  { model, blobs, signal }: Pick<TurnOptions, "model" | "blobs"> & { readonly signal: AbortSignal },
 ): Promise<Turn> {
-  const [questionId, answerId] = [`${key}.question`, `${key}.answer`];
-  const answered = async (): Promise<Turn | undefined> => {
-    const answer = await session.entry(answerId);
-    return answer && { questionId, answerId, answer: textOf(answer) };
-  };
+  const questionId = `${key}.question`;
   const asked = await session.entry(questionId);
-  if (asked !== undefined && textOf(asked) !== text) {
+  if (asked !== undefined && textOf(asked) !== text)
     throw new HttpFailure(422, { code: "KEY_REUSED", message: "the key belongs to another question" });
-  }
-  const known = await answered();
+  const known = await answerTo(session, questionId);
   if (known !== undefined) return known;
-  if (asked === undefined) {
-    await assertIdle(session, turnMs);
-    const message = userMessage(text, ...attachments);
-    await session.append([{ type: "message", id: questionId, message }]).catch((error: unknown) => {
-      throw SessileError.is(error, "CONCURRENT_WRITER") ? turnRuns() : error;
-    });
-  }
-  const message = await model.generate(await session.context(questionId), { signal });
+  const close = () => void session.close();
+  signal.addEventListener("abort", close);
   try {
-    await session.append([{ type: "message", id: answerId, message }], { after: questionId });
-  } catch (error) {
-    if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
-    await session.refresh();
+    const message = userMessage(text, ...attachments);
+    const options = { model, project: { cache: cacheConversation }, reply: { ttlMs: limits.claimMs } };
+    await runTurn(session, { ...options, message, messageId: questionId, ...(blobs && { blobs }) });
+    const turn = await answerTo(session, questionId);
+    if (turn !== undefined) return turn;
+  } finally {
+    signal.removeEventListener("abort", close);
   }
-  const turn = await answered();
-  if (turn === undefined) throw overtaken();
-  return turn;
+  const body = { code: "TURN_RUNNING", message: "another turn of this session runs; ask again" };
+  throw new HttpFailure(409, body, { "retry-after": "1" });
 }
 
-/** A question without an answer belongs to a running turn, or to a process that died. */
-async function assertIdle(session: Session, turnMs: number): Promise<void> {
-  const turn = await session.turnState();
-  if (turn.state !== "awaitingReply") return;
-  const waiting = await session.entry(turn.entryId);
-  if (waiting !== undefined && Date.now() - Date.parse(waiting.timestamp) < turnMs) throw turnRuns();
-}
-
-function turnRuns(): HttpFailure {
-  const body = { code: "TURN_RUNNING", message: "another turn of this session runs" };
-  return new HttpFailure(409, body, { "retry-after": "1" });
-}
-
-function overtaken(): HttpFailure {
-  const message = "the session went on without an answer to this question; ask again with another key";
-  return new HttpFailure(409, { code: "TURN_OVERTAKEN", message });
+/** The first whole reply behind a question. */
+async function answerTo(session: Session, questionId: string): Promise<Turn | undefined> {
+  const tree = await session.tree();
+  for (let node = tree.children(questionId)[0]; node !== undefined; node = tree.children(node.id)[0]) {
+    const entry = node.type === "message" ? await session.entry(node.id) : undefined;
+    if (entry?.type !== "message" || entry.message.role !== "assistant") continue;
+    const { stopReason } = entry.message;
+    if (stopReason === "toolUse" || stopReason === "aborted" || stopReason === "error") continue;
+    return { questionId, answerId: entry.id, answer: textOf(entry) };
+  }
+  return undefined;
 }
 
 /** The text of a message, without descriptors of attachments. */

@@ -1,4 +1,3 @@
-import { setTimeout } from "node:timers/promises";
 import {
   assistantMessage,
   memoryBlobStore,
@@ -9,9 +8,8 @@ import {
 } from "sessile";
 import { ingest } from "sessile/attachments";
 import { beforeEach, describe, expect, it } from "vitest";
-import { scriptedModel } from "../../../../examples/apps/service/script.js";
-import { type Question, runTurn } from "../../../../examples/apps/service/turn.js";
-import type { Model } from "../../../../examples/apps/support/claude.js";
+import { answering, scriptedModel } from "../../../../examples/apps/service/script.js";
+import { answerQuestion, type Question } from "../../../../examples/apps/service/turn.js";
 
 let sessions: SessionStore;
 let session: Session;
@@ -23,10 +21,10 @@ beforeEach(async () => {
 });
 
 const { signal } = new AbortController();
-const never: Model = { generate: () => new Promise(() => {}) };
+const never = answering((_questions, ended) => rejected(ended));
 const question = (text: string, key = text): Question => ({ key, text, attachments: [] });
-const run = (on: Session, asked: Question, model = scriptedModel(0), turnMs = 60_000) =>
-  runTurn(on, asked, { model, signal, turnMs });
+const run = (on: Session, asked: Question, model = scriptedModel(0)) =>
+  answerQuestion(on, asked, { model, signal });
 /** A handle as of another process. */
 const other = () => sessions.open("s", { mode: "write" });
 const roles = async () => {
@@ -43,35 +41,39 @@ const failure = (status: number, code: string) =>
 describe("a turn", () => {
   it("is in the log once, however often it is asked for, and by whichever process", async () => {
     const turn = await run(session, question("one"));
-    expect(turn).toEqual({ questionId: "one.question", answerId: "one.answer", answer: "1: one" });
+    expect(turn).toEqual({ questionId: "one.question", answerId: expect.any(String), answer: "1: one" });
     expect(await run(session, question("one"))).toEqual(turn);
     expect(await run(await other(), question("one"), never)).toEqual(turn);
     expect(await roles()).toEqual(["user", "assistant"]);
   });
 
-  it("is finished by another process if the first one died after the question", async () => {
-    void run(session, question("one"), never);
+  it("is finished by another process if the first one ended after the question", async () => {
+    const first = run(session, question("one"), never);
     await untilAsked();
+    await Promise.all([session.close(), expect(first).rejects.toMatchObject({ code: "SESSION_CLOSED" })]);
     expect((await run(await other(), question("one"))).answer).toBe("1: one");
     expect(await roles()).toEqual(["user", "assistant"]);
   });
 
-  it("has one answer if two processes finish it: the first that is appended", async () => {
+  it("has one answer if two processes are asked, of a model that is asked once", async () => {
     let goOn = () => {};
-    const isAnswered = new Promise<void>((done) => {
+    const isReady = new Promise<void>((done) => {
       goOn = done;
     });
-    const slow: Model = {
-      async generate() {
-        await isAnswered;
-        return assistantMessage({ provider: "p", model: "m" }, "late");
-      },
-    };
-    const late = run(session, question("one"), slow);
+    let asked = 0;
+    const slow = answering(async () => {
+      asked++;
+      await isReady;
+      return "once";
+    });
+    const first = run(session, question("one"), slow);
     await untilAsked();
-    const early = await run(await other(), question("one"));
+    await expect(run(await other(), question("one"), slow)).rejects.toEqual(failure(409, "TURN_RUNNING"));
     goOn();
-    expect(await late).toEqual(early);
+    const turn = await first;
+    expect(turn.answer).toBe("once");
+    expect(await run(await other(), question("one"), slow)).toEqual(turn);
+    expect(asked).toBe(1);
     expect(await roles()).toEqual(["user", "assistant"]);
   });
 
@@ -87,29 +89,35 @@ describe("a turn", () => {
     expect(await run(session, { key: "key", text: "What is this?", attachments: [] })).toEqual(turn);
   });
 
-  it("refuses a question while another waits for its answer, until that one's time is over", async () => {
-    void run(session, question("one"), never);
+  it("takes a question while another waits for its answer, and answers it behind that", async () => {
+    let goOn = () => {};
+    const isReady = new Promise<void>((done) => {
+      goOn = done;
+    });
+    const slow = answering(async (questions) => {
+      if (questions.length === 1) await isReady;
+      return `${questions.length}: ${questions.at(-1)}`;
+    });
+    const first = run(session, question("one"), slow);
     await untilAsked();
-    await expect(run(await other(), question("two"))).rejects.toEqual(failure(409, "TURN_RUNNING"));
-    await setTimeout(10);
-    expect((await run(await other(), question("two"), scriptedModel(0), 5)).answer).toBe("2: two");
-    // Its answer would be behind another turn.
-    await expect(run(await other(), question("one"))).rejects.toEqual(failure(409, "TURN_OVERTAKEN"));
-    expect(await roles()).toEqual(["user", "user", "assistant"]);
+    for (let repeated = 0; repeated < 2; repeated++)
+      await expect(run(await other(), question("two"))).rejects.toEqual(failure(409, "TURN_RUNNING"));
+    goOn();
+    expect((await first).answer).toBe("1: one");
+    expect((await run(await other(), question("two"), never)).answer).toBe("2: two");
+    expect(await roles()).toEqual(["user", "assistant", "user", "assistant"]);
   });
 
-  it("refuses the second of two questions that are asked at once", async () => {
-    const both = await Promise.allSettled([
-      run(session, question("one")),
-      run(await other(), question("two")),
-    ]);
-    const refused = both.filter(({ status }) => status === "rejected");
-    expect(refused).toEqual([{ status: "rejected", reason: failure(409, "TURN_RUNNING") }]);
-    expect(await roles()).toEqual(["user", "assistant"]);
+  it("answers each of two questions that are asked at once, perhaps in one reply, if they are repeated", async () => {
+    const both = [question("one"), question("two")];
+    const handles = [session, await other()];
+    await Promise.allSettled(both.map((asked, at) => run(handles[at] as Session, asked)));
+    for (const asked of both) expect((await run(await other(), asked)).answer).toContain(asked.text);
+    expect((await roles()).filter((role) => role === "user")).toHaveLength(2);
   });
 
   it("does not hide other failures", async () => {
-    const failing: Model = { generate: () => Promise.reject(new Error("no model")) };
+    const failing = answering(() => Promise.reject(new Error("no model")));
     await expect(run(session, question("one"), failing)).rejects.toThrow("no model");
     await session.close();
     await expect(run(session, question("one"))).rejects.toMatchObject({ code: "SESSION_CLOSED" });
@@ -121,3 +129,7 @@ describe("a turn", () => {
     expect((await run(await other(), question("two"))).answer).toBe("2: two");
   });
 });
+
+function rejected(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+}
