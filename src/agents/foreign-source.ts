@@ -169,6 +169,10 @@ export class Source implements ForeignSource {
     this.#init.report.find(finding);
   }
 
+  countCost(dollars: number): void {
+    this.#init.report.countCost(dollars);
+  }
+
   count(type: string, outcome: "mapped" | "unmapped", record?: ForeignRecord): void {
     const mapped = outcome === "mapped";
     const kept = !mapped && record !== undefined && this.#keep(record);

@@ -14,6 +14,7 @@ export class ReportBuilder {
   readonly #findings: InteropFinding[] = [];
   readonly #counts = new Map<string, Mutable<RecordCounts>>();
   readonly #redact: Redaction | undefined;
+  #agentCost: number | undefined;
 
   /** @param redact applied to each text, path and type of the report */
   constructor(redact?: Redaction) {
@@ -45,6 +46,11 @@ export class ReportBuilder {
     return counts.read - counts.mapped === 1 && !mapped;
   }
 
+  /** Sets the sum in US dollars that the agent itself counted. */
+  countCost(dollars: number): void {
+    this.#agentCost = dollars;
+  }
+
   /** Counts every record as kept, since the files are. */
   keepAll(): void {
     for (const counts of this.#counts.values()) counts.kept = counts.read;
@@ -57,6 +63,7 @@ export class ReportBuilder {
     return {
       format,
       ...(agentVersion === undefined ? {} : { agentVersion: this.#text(agentVersion) }),
+      ...(this.#agentCost === undefined ? {} : { agentCost: this.#agentCost }),
       exact,
       counts: Object.fromEntries([...this.#counts].map(([type, counts]) => [type, { ...counts }])),
       findings: [...this.#findings],

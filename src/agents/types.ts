@@ -80,6 +80,11 @@ export interface InteropFinding {
 export interface InteropReport {
   readonly format: ForeignFormatName | DataSetName | "atif";
   readonly agentVersion?: string;
+  /**
+   * US dollars that the agent itself counted for the session, its subagents included. It also has calls that no file
+   * has, such as those of titles. Absent without such a record, and of an export.
+   */
+  readonly agentCost?: number;
   /** Export: whether the result begins with the very bytes of the import. Import: whether they are kept. */
   readonly exact: boolean;
   /** By type of record. `mapped` became entries; `kept` are verbatim in the session. */
@@ -359,6 +364,8 @@ export interface ForeignSource {
   sqlite(path: string): Promise<SqliteReader | undefined>;
   /** Adds a finding to the report. */
   find(finding: InteropFinding & { readonly code: ImportFindingCode }): void;
+  /** Sets the report's `agentCost`. */
+  countCost(dollars: number): void;
   /** Counts a record of a type, by its outcome. */
   count(type: string, outcome: "mapped" | "unmapped", record?: ForeignRecord): void;
   /**

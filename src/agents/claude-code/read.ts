@@ -52,6 +52,8 @@ export function readClaudeCode(source: ForeignSource): EntryBuilder | undefined 
   ];
   const links = new Links(source, children);
   reportState(source, main);
+  const cost = main.others.findLast(({ value }) => value.type === "cost-state")?.value.totalCostUSD;
+  if (typeof cost === "number" && cost > 0) source.countCost(cost);
   const own = isAgent(mainPath) ? main.lines : main.lines.filter(({ value }) => value.isSidechain !== true);
   const conversation = { source, callChild: links.findChild, resultRun: links.readRun };
   const add = (

@@ -270,6 +270,7 @@ export function sourceAgain({ files, original, header }: AppendSource): ForeignS
     sqlite: () => Promise.resolve(undefined),
     find: () => {},
     count: () => {},
+    countCost: () => {},
     session: ({ id }) => {
       const known = builders.get(id) ?? sessionBuilder(sessions[builders.size], id);
       builders.set(id, known);

@@ -34,6 +34,8 @@ interface Sums {
   failures: number;
   compactions: number;
   readonly spending: Spending;
+  /** Of the sessions with a sum of their agent's own. */
+  readonly counted: { sessions: number; byAgents: number; byReplies: number };
   /** Of one session: the branch of its leaf. */
   branch?: Branch;
 }
@@ -59,6 +61,7 @@ const stats: CommandBody = {
     "are by the library's dated table, or by `--prices`, a JSON list of rows as `ModelPrice`. With one session it",
     "also shows cache hits by turn, what fills the context at the leaf, and the files that were touched. `all` as",
     "a session means all that `ls` lists.",
+    "If Claude Code counted another sum itself, the difference is named.",
     "Tokens by model and day are those of ccusage 17, but for the differences in docs/guide/look.md.",
   ],
   arguments: [
@@ -87,6 +90,7 @@ const stats: CommandBody = {
     const sums: Sums = {
       ...{ sessions: 0, damaged: 0, turns: 0, toolCalls: 0, failures: 0, compactions: 0 },
       spending: new Spending(by, prices),
+      counted: { sessions: 0, byAgents: 0, byReplies: 0 },
     };
     const seen = new Set<string>();
     for (const each of named) {
@@ -96,6 +100,7 @@ const stats: CommandBody = {
       if (opened === undefined) continue;
       try {
         await add(opened, sums, seen);
+        await addCounted(opened, sums.counted);
         if (named.length === 1) sums.branch = await sessionBranch(opened);
       } finally {
         await opened.close();
@@ -123,6 +128,21 @@ async function add(opened: OpenedSession, sums: Sums, seen: Set<string>): Promis
     await sums.spending.add(session);
     await addMessages(session, sums, seen);
   }
+}
+
+/** Compares what an agent counted with the replies of its files at the prices of the table. */
+async function addCounted(
+  { report, session, children }: OpenedSession,
+  counted: Sums["counted"],
+): Promise<void> {
+  if (report?.agentCost === undefined) return;
+  const alone = new Spending([], {});
+  for (const each of [session, ...children]) await alone.add(each);
+  // Without a price there is nothing to compare.
+  if (alone.all.unpriced > 0) return;
+  counted.sessions++;
+  counted.byAgents += report.agentCost;
+  counted.byReplies += alone.all.cost;
 }
 
 async function addMessages(session: Session, sums: Sums, seen: Set<string>): Promise<void> {
@@ -229,7 +249,7 @@ const names: Readonly<Record<string, string>> = {
   resource: "attachment",
 };
 
-function sumsResult({ spending, branch, compactions, ...rest }: Sums, by: readonly Grouping[]) {
+function sumsResult({ spending, branch, compactions, counted, ...rest }: Sums, by: readonly Grouping[]) {
   const { calls, total: tokens, cost, unpriced } = spending.summaries;
   return {
     ...rest,
@@ -237,10 +257,14 @@ function sumsResult({ spending, branch, compactions, ...rest }: Sums, by: readon
     tokens: spending.all,
     ...(spending.pricesAsOf !== undefined && { pricesAsOf: spending.pricesAsOf }),
     ...(spending.assumed.size > 0 && { assumed: Object.fromEntries(spending.assumed) }),
+    ...(counted.sessions > 0 && { counted }),
     ...(by.length > 0 && { groups: spending.groups }),
     ...(branch && { ...branch, context: Object.fromEntries(branch.context) }),
   };
 }
+
+/** A part of an agent's own sum, up to which a difference is one of rounding. */
+const maxDifference = 0.001;
 
 const money = (cost: number) => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 const columns = [
@@ -262,7 +286,7 @@ function cells(title: string, spent: Spent): readonly string[] {
 }
 
 async function print(sums: Sums, out: Output): Promise<void> {
-  const { sessions, turns, toolCalls, failures, compactions, spending, branch } = sums;
+  const { sessions, turns, toolCalls, failures, compactions, spending, branch, counted } = sums;
   const { all, groups, summaries, pricesAsOf, assumed } = spending;
   await out.line(
     `${sessions} sessions, ${turns} turns, ${toolCalls} tool calls (${failures} failed), ${compactions} compactions`,
@@ -276,6 +300,16 @@ async function print(sums: Sums, out: Output): Promise<void> {
   if (pricesAsOf !== undefined) await out.line(`prices as of ${pricesAsOf}`);
   for (const [model, price] of assumed) await out.line(`${out.clean(model)} has ${out.clean(price)}`);
   if (all.unpriced > 0) await out.line(`${all.unpriced} calls are of models without a known price`);
+  const difference = counted.byAgents - counted.byReplies;
+  if (Math.abs(difference) > counted.byAgents * maxDifference) {
+    const [more, why] =
+      difference > 0
+        ? ["more", ": calls that no file has, such as those of summaries and titles, and web searches"]
+        : ["less", ""];
+    await out.line(
+      `the agents counted ${money(counted.byAgents)} for ${counted.sessions} of the sessions, ${money(Math.abs(difference))} ${more}${why}`,
+    );
+  }
   if (summaries.calls > 0)
     await out.line(
       `${summaries.calls} of the calls wrote summaries: ${summaries.total.toLocaleString("en")} tokens, ${costText(summaries)}`,
