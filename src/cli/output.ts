@@ -62,6 +62,8 @@ export class Output {
   readonly #stdout: TextStream;
   readonly #stderr: TextStream;
   readonly #colored: boolean;
+  /** A terminal, and a person who reads it. */
+  readonly #showsProgress: boolean;
   readonly #env: OutputOptions["env"];
   readonly #now: () => number;
   readonly #started: number;
@@ -78,6 +80,7 @@ export class Output {
     this.#env = env;
     this.#now = now;
     this.#started = now();
+    this.#showsProgress = !json && stderr.isTTY === true;
     this.#colored = !json && stdout.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
   }
 
@@ -148,13 +151,13 @@ export class Output {
       if (now - this.#shownAt < tickMs) return;
       this.progress(() => `${name}: ${Math.floor((now - this.#started) / 1000)} s`);
     };
-    if (this.#stderr.isTTY === true) this.#ticker = setInterval(tick, progressEveryMs).unref();
+    if (this.#showsProgress) this.#ticker = setInterval(tick, progressEveryMs).unref();
   }
 
-  /** Shows the progress of slow work on a terminal. */
+  /** Shows the progress of slow work on a terminal, in one line; nothing with `--json`. */
   progress(text: () => string): void {
+    if (!this.#showsProgress) return;
     const now = this.#now();
-    if (this.#stderr.isTTY !== true) return;
     if (now - this.#started < progressAfterMs || now - this.#shownAt < progressEveryMs) return;
     this.#shownAt = now;
     this.#clearProgress();

@@ -1,8 +1,13 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { CommandBody, CommandContext, CommandRow } from "../../src/cli/command.js";
+import { commands } from "../../src/cli/commands/index.js";
 import { errorCode } from "../../src/cli/output.js";
 import { runProgram } from "../../src/cli/program.js";
+import * as transcript from "../agents/claude-code/transcript.js";
 
 /** What a command writes to a terminal, in order, with the clock under control. */
 async function written(
@@ -73,10 +78,56 @@ describe("progress", () => {
     expect(all.at(-1)).toEqual(cleared(shown));
   });
 
-  it("shows nothing without a terminal, nor of quick work", async () => {
+  it("shows nothing without a terminal, with --json, nor of quick work", async () => {
     expect(await written((_, pass) => pass(5000), { isTTY: false })).toEqual([]);
     expect(await written((_, pass) => pass(300))).toEqual([]);
-    const asJson = await written((_, pass) => pass(3000), { words: ["slow", "--json"] });
-    expect(asJson[0]).toEqual(["err", "slow: 3 s"]);
+    expect(await written((_, pass) => pass(3000), { words: ["slow", "--json"] })).toEqual([]);
+  });
+
+  it.each([
+    ["search reef", /1 sessions with the words, 1 of 1 searched; /],
+    ["archive", /0 archived, 0 unchanged/],
+    ["archive status", /0 sessions compared/],
+    ["stats all", /0 of 1 sessions/],
+    ["ls", /0 sessions of other agents/],
+  ] as const)("has the words of %s on one line, which is cleared", async (words, shown) => {
+    const dir = mkdtempSync(join(tmpdir(), "sessile-progress-"));
+    const path = join(dir, ".claude", transcript.mainPath);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, `${JSON.stringify(transcript.user("u1", null, "a reef"))}\n`);
+    vi.stubEnv("CLAUDE_CONFIG_DIR", join(dir, ".claude"));
+    vi.stubEnv("CODEX_HOME", join(dir, "none"));
+    const stderrOf = async (isTTY: boolean, ...more: readonly string[]) => {
+      const texts: string[] = [];
+      let now = Date.parse("2026-11-29");
+      const stream = (write: (text: string) => unknown) => ({
+        write(written: string, done?: () => void) {
+          write(written);
+          done?.();
+          return true;
+        },
+        ...{ isTTY, columns: 200 },
+      });
+      await runProgram({ version: "0", commands }, [...words.split(" "), "--agent", "claude-code", ...more], {
+        ...{ stdout: stream(() => undefined), stderr: stream((written) => texts.push(written)) },
+        ...{ env: { HOME: dir }, cwd: dir, signal: new AbortController().signal },
+        // Each look at the clock is a second later.
+        now() {
+          now += 1000;
+          return now;
+        },
+      });
+      return texts.join("");
+    };
+    try {
+      expect([await stderrOf(true, "--json"), await stderrOf(false)]).toEqual(["", ""]);
+      rmSync(join(dir, ".sessile"), { recursive: true, force: true });
+      const text = await stderrOf(true);
+      expect(text).toMatch(shown);
+      expect(text).toMatch(/^[^\n]*\r {1,200}\r$/);
+    } finally {
+      vi.unstubAllEnvs();
+      rmSync(dir, { recursive: true });
+    }
   });
 });

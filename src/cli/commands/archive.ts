@@ -136,6 +136,7 @@ async function printStatus(parsed: Parsed, context: CommandContext): Promise<Exi
   const index = await readIndex(archiveDir(parsed, context), context);
   const found = new Map<string, boolean>();
   for (const each of await foreignSessions(parsed, context, { agent: textOption(parsed, "agent") })) {
+    out.progress(() => `${found.size} sessions compared`);
     const known = index.sessions[sessionKey(each)];
     found.set(sessionKey(each), known !== undefined && isSame(known.files, await fileStates(each)));
   }

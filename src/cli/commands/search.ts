@@ -188,12 +188,18 @@ class SearchedSessions implements SearchBackend {
 
   async *list(): AsyncGenerator<SearchCandidates> {
     let count = 0;
+    let searched = 0;
     for await (const { found, newestAt: modifiedAt } of this.#newestFirst()) {
       // Without places: the hits that no later session can precede need not wait for the next file with the words.
       yield { id: found.id, location: found.path, modifiedAt, at: [] };
-      if (!(await this.#mayHave(found))) continue;
-      count++;
-      this.#context.out.progress(() => `${count} sessions with the words; ${found.path}`);
+      const mayHave = await this.#mayHave(found);
+      if (mayHave) count++;
+      searched++;
+      const all = this.#sessions.length;
+      this.#context.out.progress(
+        () => `${count} sessions with the words, ${searched} of ${all} searched; ${found.path}`,
+      );
+      if (!mayHave) continue;
       const { id, path } = found;
       this.#imported = isOwn(found) ? new Map() : await this.#import(found);
       for (const location of isOwn(found) ? [path] : this.#imported.keys()) {
