@@ -65,7 +65,7 @@ const readIndex = () => JSON.parse(readFileSync(index(), "utf8"));
 const otherId = "1a1b2c3d-4e5f-4061-8071-2a3b4c5d6e7f";
 
 /** A run of the archive with a step of another program at the first session. */
-async function archiveWhile(step: () => void) {
+async function archiveWhile(step: () => void, positionals: readonly string[] = []) {
   let isDone = false;
   const values: { readonly archived: readonly string[]; readonly failed: number }[] = [];
   const out = {
@@ -75,7 +75,7 @@ async function archiveWhile(step: () => void) {
     },
     warn() {},
     progress(text: () => string) {
-      if (isDone || !text().endsWith("unchanged")) return;
+      if (isDone || !text().endsWith(positionals.length === 0 ? "unchanged" : "other agents")) return;
       isDone = true;
       step();
     },
@@ -86,10 +86,7 @@ async function archiveWhile(step: () => void) {
   vi.stubEnv("PI_CODING_AGENT_DIR", homes().PI_CODING_AGENT_DIR);
   vi.stubEnv("HOME", dir);
   try {
-    await bodies.archive.run(
-      { positionals: [], options: {} } as Parsed,
-      context as unknown as CommandContext,
-    );
+    await bodies.archive.run({ positionals, options: {} } as Parsed, context as unknown as CommandContext);
   } finally {
     vi.unstubAllEnvs();
   }
@@ -167,6 +164,12 @@ describe("archive", () => {
     expect(Object.keys(readIndex().homes)).not.toContain("claude-code");
     write(main(), words);
     expect((await run("archive", "--json")).json[0].archived).toEqual([`claude-code ${sessionId}`]);
+  });
+
+  it("names a session that is deleted while its state is asked for", async () => {
+    await run("archive");
+    const value = await archiveWhile(() => rmSync(main()), ["status"]);
+    expect(value).toMatchObject({ onlyHere: [{ id: sessionId }], waiting: [] });
   });
 
   it("keeps its copies for the user alone", async () => {

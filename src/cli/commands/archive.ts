@@ -138,7 +138,9 @@ async function printStatus(parsed: Parsed, context: CommandContext): Promise<Exi
   for (const each of await foreignSessions(parsed, context, { agent: textOption(parsed, "agent") })) {
     out.progress(() => `${found.size} sessions compared`);
     const known = index.sessions[sessionKey(each)];
-    found.set(sessionKey(each), known !== undefined && isSame(known.files, await fileStates(each)));
+    // Its agent may delete it meanwhile.
+    const files = await fileStates(each).catch(() => undefined);
+    if (files !== undefined) found.set(sessionKey(each), known !== undefined && isSame(known.files, files));
   }
   const wanted = textOption(parsed, "agent");
   const archived = Object.values(index.sessions).filter(({ agent }) => (wanted ?? agent) === agent);
