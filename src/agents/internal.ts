@@ -2,5 +2,5 @@
 
 export { sessionRedactor } from "./redaction.js";
 export { assertStoredTables } from "./shared/sqlite.js";
-export { agentRow, agents, dataSets, formats, isOwnAgent, writers } from "./table.js";
+export { agentRow, agents, dataSets, formats, isOwnAgent, resumeWords, writers } from "./table.js";
 export type { ForeignFormatName } from "./types.js";

@@ -4,6 +4,7 @@
  * them.
  */
 
+import { isName } from "../core/ids.js";
 import { claudeAgent } from "./claude-code/agent.js";
 import { codexAgent } from "./codex/agent.js";
 import { geminiAgent } from "./gemini-cli/agent.js";
@@ -83,6 +84,18 @@ const rows = new Map<string, AgentRow<ForeignFormatName>>(agents.map((row) => [r
 /** The row of a name; undefined for another name. */
 export function agentRow(name: string): AgentRow<ForeignFormatName> | undefined {
   return rows.get(name);
+}
+
+/**
+ * The words that resume a session in its agent. None for an id that is no name: it is text of a file, and the program
+ * could take it for an option.
+ */
+export function resumeWords(
+  agent: string,
+  id: string,
+  files: readonly { readonly path: string }[],
+): readonly string[] | undefined {
+  return isName(id) ? agentRow(agent)?.resume?.(id, files) : undefined;
 }
 
 /** Whether this library reads the files of an agent as its own, without a format. */

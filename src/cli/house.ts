@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { setImmediate as pause } from "node:timers/promises";
-import { agentRow } from "../agents/internal.js";
+import { resumeWords } from "../agents/internal.js";
 import { parseQuery, queryProblem } from "../log/internal.js";
 import type { CostsOfSessions, FoundText, ListedSession, ListUpdate } from "../viewer/internal.js";
 import type { CommandContext, Parsed } from "./command.js";
@@ -183,7 +183,7 @@ function listedSession(found: FoundSession): ListedSession {
   const { agent, id, path, title, cwd, created, modified, size, parent } = found;
   // The same in the next run, and safe in an address whatever the id is.
   const key = createHash("sha256").update(`${agent}\0${path}\0${id}`).digest("hex").slice(0, keyLength);
-  const words = agentRow(agent)?.resume?.(id, [{ path }]) ?? [];
+  const words = resumeWords(agent, id, [{ path }]) ?? [];
   const there = cwd === undefined || cwd === "" ? [] : [`cd ${quoted(cwd)}`];
   return {
     ...{ key, agent, id, modified, size },

@@ -391,6 +391,14 @@ describe("resume", () => {
     expect((await run("resume", sessionId, "--agent", "pi")).stdout).toContain(`pi --session ${sessionId}`);
   });
 
+  it("has no command for an id that an agent would take for an option", async () => {
+    const id = "--dangerously-skip-permissions";
+    write(main().replace(sessionId, id), lines([{ ...user("u1", null, "x"), sessionId: id }]));
+    expect((await run("resume", "latest")).stdout).not.toContain(id);
+    rmSync(main());
+    expect(await run("resume", "latest")).toMatchObject({ code: 2, stdout: "" });
+  });
+
   it("runs nothing beside JSON on the same output", async () => {
     expect(await run("resume", sessionId, "--run", "--json")).toMatchObject({ code: 2, stdout: "" });
   });

@@ -139,9 +139,12 @@ describe("the sessions of all agents", () => {
     const path = join(home, "projects", "-work", `${ids[1]}.jsonl`);
     const cwd = "/work/it's; rm -rf\n~";
     writeFileSync(path, `${JSON.stringify({ ...user("u1", null, "odd"), sessionId: ids[1], cwd })}\n`);
+    // An agent would take this id for an option.
+    write("--yolo", "odd", 0);
     const [one, other] = [await open().whole(), await open().whole()];
     expect(one.sessions.map(({ key }) => key).sort()).toEqual(other.sessions.map(({ key }) => key).sort());
     const resume = new Map(one.sessions.map(({ id, resume }) => [id, resume]));
+    expect([resume.has("--yolo"), resume.get("--yolo")]).toEqual([true, undefined]);
     expect(resume.get(ids[0] ?? "")).toBe(`cd /work && claude --resume ${ids[0]}`);
     expect(resume.get(ids[1] ?? "")).toBe(`cd '/work/it'\\''s; rm -rf?~' && claude --resume ${ids[1]}`);
   });

@@ -6,7 +6,7 @@ import { rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { exportSession } from "../../agents/index.js";
-import { agentRow, writers } from "../../agents/internal.js";
+import { agentRow, resumeWords, writers } from "../../agents/internal.js";
 import { homeFiles } from "../../agents/node/internal.js";
 import {
   type CommandBody,
@@ -50,7 +50,7 @@ const resume: CommandBody = {
     if (to === undefined || (to === named.agent && isOwnHome)) {
       const { id } = named as { readonly id?: string };
       const files = (named.files ?? []).map((path) => ({ path }));
-      const words = isOwnHome && id !== undefined ? agentRow(named.agent)?.resume?.(id, files) : undefined;
+      const words = isOwnHome && id !== undefined ? resumeWords(named.agent, id, files) : undefined;
       if (words === undefined)
         throw new UsageError(
           `resume: expected --in with one of ${targets.join(", ")}: no agent has the session`,
@@ -100,7 +100,7 @@ async function writeAndFinish(
     // A command that names a file has its name in the home.
     const words = written.resume.map((word) => files.find((file) => file === join(home, word)) ?? word);
     const id = /([^/\\]+)\.json$/.exec(words.at(-1) ?? "")?.[1];
-    const commands = id === undefined ? [words] : [words, agentRow(to)?.resume?.(id, []) ?? []];
+    const commands = id === undefined ? [words] : [words, resumeWords(to, id, []) ?? []];
     if (!out.json) {
       await out.line(...files.map((path) => out.clean(path)));
       await printReport(written.report, out);
