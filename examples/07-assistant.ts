@@ -1,5 +1,5 @@
-// A personal assistant: facts for each person, documents on demand, branches with memories of their own, a search over its
-// past, and "forget this", carried out and proved.
+// A personal assistant whose loop is written by hand, while most examples stand on `runTurn`: facts for each person, documents
+// on demand, branches with memories of their own, a search over its past, and "forget this", carried out and proved.
 //
 //   npx tsx examples/07-assistant.ts                                 two people, in a scratch directory
 //   npx tsx examples/07-assistant.ts DIR PERSON "PROMPT"...          turns of one person; DIR/documents/*.md are the documents

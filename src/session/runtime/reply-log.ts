@@ -140,8 +140,7 @@ export const interruptedWords = "the process that received the reply has ended";
  * whole. Undefined if nothing arrived.
  */
 export function interruptedMessage(reply: StoredReply): AssistantMessage | undefined {
-  const content: AssistantMessage["content"][number][] = [];
-  for (const block of reply.blocks) content.push(...wholeBlock(block));
+  const content = reply.blocks.flatMap(wholeBlock);
   if (content.length === 0) return undefined;
   const { provider, model, api, at } = reply;
   const maker = { provider, model, ...(api === undefined ? {} : { api }) };
