@@ -14,6 +14,7 @@ import { estimateError } from "./estimate-error.js";
 import { estimateSpeed } from "./estimate-speed.js";
 import { frame } from "./frame.js";
 import { groupCommit } from "./group-commit.js";
+import { growingRequests } from "./growing-requests.js";
 import { interop } from "./interop.js";
 import { list } from "./list.js";
 import { loading } from "./loading.js";
@@ -54,6 +55,7 @@ const claims: readonly Claim[] = [
   bodyBesideStringify,
   bodyMemory,
   projection,
+  growingRequests,
   ring,
   frame,
   economics,

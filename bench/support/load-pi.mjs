@@ -2,6 +2,8 @@ import * as nodeModule from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
+const installed = new URL("../node_modules/", import.meta.url);
+
 /**
  * The parts of pi that keep sessions and plan compactions, without its terminal interface and its clients of providers,
  * which no session needs and which take 80 MB and a second to load.
@@ -20,6 +22,8 @@ export function piModules(version) {
       ...(await load("compaction/compaction.js")),
       ...(await load("compaction/utils.js")),
     }),
+    /** @returns {Promise<any>} of 1.6.0 */
+    anthropic: () => import(new URL("@earendil-works/pi-ai/dist/api/anthropic-messages.js", installed).href),
   };
 }
 
@@ -33,16 +37,22 @@ function old() {
  * stand for the whole.
  */
 function current() {
-  const modules = new URL("../node_modules/", import.meta.url);
   const files = ["transcript", "uuid", "text", "retry"];
   const used = files.map((file) => {
-    const url = new URL(`@earendil-works/pi-ai/dist/utils/${file}.js`, modules);
+    const url = new URL(`@earendil-works/pi-ai/dist/utils/${file}.js`, installed);
     return `export * from ${JSON.stringify(url.href)};`;
   });
+  const names = ["createTypedMetrics", "createTypedSpanStarter", "defineTelemetrySchema"];
+  const constants = ["NOOP_TELEMETRY_CONTEXT", "NOOP_TELEMETRY_METRICS"];
+  const telemetry = [...names, ...constants].map((name) => `export const ${name} = () => ({});`).join("\n");
   /** @type {Readonly<Record<string, string>>} */
   const sources = {
     "@earendil-works/pi-ai": used.join("\n"),
     "@earendil-works/pi-ai/compat": "export const completeSimple = undefined;",
+    // A client that a caller gives takes the place of this one.
+    "@anthropic-ai/sdk": "export default class { static APIError = class extends Error {}; }",
+    "@earendil-works/pi-telemetry": telemetry,
+    "partial-json": "export const parse = JSON.parse;",
   };
   nodeModule.registerHooks({
     resolve(specifier, context, next) {
@@ -51,5 +61,5 @@ function current() {
       return { url: `data:text/javascript,${encodeURIComponent(source)}`, shortCircuit: true };
     },
   });
-  return new URL("pi-1.6/dist/core/", modules);
+  return new URL("pi-1.6/dist/core/", installed);
 }

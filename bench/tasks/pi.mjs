@@ -1,5 +1,6 @@
 // What pi does in the benchmarks, in a process of its own: node tasks/pi.mjs TASK INPUT
 import { piModules } from "../support/load-pi.mjs";
+import { converse, maxTokens, model, system } from "./answered.mjs";
 import { task } from "./task.mjs";
 
 const [, , name, input = "{}"] = process.argv;
@@ -42,6 +43,46 @@ await task({
       }
     });
     return items;
+  },
+
+  /** @param {{ path: string, dir: string, isContinued: boolean, counts?: boolean }} input */
+  async requests({ path, dir, isContinued, counts = false }, timed) {
+    const { stream } = await modules.anthropic();
+    const manager = SessionManager.create("/work/project", dir);
+    manager.appendMessage({ role: "system", content: system, timestamp: 1 });
+    const cost = { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 };
+    const asked = {
+      ...{ id: model, name: model, api: "anthropic-messages", provider: "anthropic", reasoning: true, cost },
+      ...{ baseUrl: "https://api.anthropic.com", input: ["text"], contextWindow: 1_000_000, maxTokens },
+    };
+    const sent = await timed(() =>
+      converse(
+        path,
+        (text) => manager.appendMessage({ role: "user", content: text, timestamp: Date.now() }),
+        ({ id, name }, text) =>
+          manager.appendMessage({
+            ...{ role: "toolResult", toolCallId: id, toolName: name, isError: false, timestamp: Date.now() },
+            content: [{ type: "text", text }],
+          }),
+        async (reply) => {
+          const sent = { body: Buffer.alloc(0), isContinued: false };
+          const create = (/** @type {any} */ { betas: _, ...params }) => {
+            sent.body = Buffer.from(JSON.stringify(params));
+            sent.isContinued = params.thread?.type === "continue";
+            return { asResponse: async () => reply() };
+          };
+          const { messages } = manager.buildSessionContext();
+          // It writes no cache markers without a session, so the whole requests have one too.
+          const options = { sessionId: "s", env: {}, disableContinuation: !isContinued };
+          const client = { beta: { messages: { create } } };
+          const message = await stream(asked, { messages }, { ...options, client }).result();
+          if (message.errorMessage !== undefined) throw new Error(message.errorMessage);
+          manager.appendMessage(message);
+          return sent;
+        },
+      ),
+    );
+    return counts ? sent : [sent.requests, sent.continued];
   },
 
   /** @param {{ path: string, messages: readonly any[], warm: number }} input */

@@ -1,5 +1,6 @@
 // What this library does in the benchmarks, in a process of its own: node tasks/sessile.mjs TASK INPUT
 import { closeSync, openSync, readSync } from "node:fs";
+import { converse, maxTokens, model, system } from "./answered.mjs";
 import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
@@ -95,6 +96,32 @@ await task({
     });
     await session.close();
     return items;
+  },
+
+  /** @param {{ path: string, dir: string, isContinued: boolean, counts?: boolean }} input */
+  async requests({ path, dir, isContinued, counts = false }, timed) {
+    /** @type {typeof import("sessile")} */
+    const { project, toBody, toolResult, userMessage } = await import(`${built}/index.js`);
+    /** @type {typeof import("sessile/anthropic")} */
+    const { anthropicMessages, anthropicStream } = await import(`${built}/anthropic.js`);
+    const session = await fileSessionStore({ dir, durability: "os" }).create({ cwd: "/work/project" });
+    await session.appendMessage({ role: "system", content: system, timestamp: 1 });
+    const target = anthropicMessages({ model, continue: isContinued });
+    const sent = await timed(() =>
+      converse(
+        path,
+        (text) => session.appendMessage(userMessage(text)),
+        (call, text) => session.appendMessage(toolResult(/** @type {any} */ (call), text)),
+        async (reply) => {
+          const projection = await project(await session.context(), target);
+          const pieces = [...toBody(projection, { model, max_tokens: maxTokens, stream: true })];
+          await session.appendMessage(await anthropicStream(reply(), { model }).message());
+          return { body: Buffer.concat(pieces), isContinued: projection.continues !== undefined };
+        },
+      ),
+    );
+    await session.close();
+    return counts ? sent : [sent.requests, sent.continued];
   },
 
   /** @param {{ path: string, messages: readonly import("sessile").Message[], warm: number }} input */
