@@ -2,12 +2,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import fc from "fast-check";
 import { Pool } from "pg";
 import { type Session, type SessionStore, userMessage } from "sessile";
 import { fileSessionStore } from "sessile/node";
 import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
 import { afterEach, describe, expect, test } from "vitest";
 import { startPostgres, withoutPostgres } from "../support/postgres.js";
+import { rounds } from "../support/rounds.js";
+import { TurnPrograms, turnProgram } from "../support/turn-programs.js";
 import { numbers } from "./postgres-work.js";
 import { type Child, startProcess, useProgram } from "./start-child.js";
 
@@ -79,6 +82,24 @@ async function readTurns(
   }
   return { claims, answers };
 }
+
+describe.skipIf(withoutPostgres !== undefined)("turns of random programs, on a real server", () => {
+  test("keep what they promise", async () => {
+    const server = await startPostgres({ settings: { synchronous_commit: "off" } });
+    ends.push(() => server[Symbol.asyncDispose]());
+    const db = new Pool({ connectionString: server.url });
+    ends.push(() => db.end());
+    const backend = postgresSessionBackend({ db });
+    await backend.migrate();
+    let sessions = 0;
+    await fc.assert(
+      fc.asyncProperty(turnProgram, (program) =>
+        new TurnPrograms(backend, `s${sessions++}`, true).run(program),
+      ),
+      { numRuns: rounds(20, 1000) },
+    );
+  });
+});
 
 describe.each(Object.keys(places))("turns of several processes in %s", (name) => {
   // @covers durability:turn-killed durability:reply-killed

@@ -331,6 +331,31 @@ describe("reply", () => {
     expect.assertions(2);
   });
 
+  test.each([
+    ["turnState", (session: Session) => session.turnState()],
+    ["followReply", (session: Session, id: string) => parts(session, id)],
+    ["extract", async (session: Session) => void (await (await session.extract()).close())],
+  ] as const)("%s reads no entry of another past the next append's comparison", async (_name, read) => {
+    const store = memorySessionStore();
+    const gone = await started(store);
+    const reply = await gone.reply(maker);
+    reply.push(text("so far"));
+    await gone.close();
+    const session = await store.open("s", { mode: "write" });
+    const other = await store.open("s", { mode: "write" });
+    const between = await other.appendMessage(userMessage("between"));
+    await read(session, reply.id);
+    const second = session.appendMessage(userMessage("second"));
+    await expect(second).rejects.toMatchObject({
+      code: "CONCURRENT_WRITER",
+      details: { leafId: between.id },
+    });
+    expect((await session.tree()).children(between.parentId ?? "")).toHaveLength(1);
+    // It is told now: as after any conflict, the caller decides.
+    await session.branch(between.id);
+    expect((await session.appendMessage(userMessage("second"))).parentId).toBe(between.id);
+  });
+
   test("a failed append leaves it open, with all of it recorded", async () => {
     const store = memorySessionStore();
     const session = await started(store);

@@ -1,6 +1,6 @@
 /**
  * Random programs of turns on one session, under faults: processes that end at any step, aborts, clock jumps, replies
- * that break off, refusals, overflows. A program and its faults are data, so that a seed of fast-check replays a run.
+ * that break off, refusals, overflows, full disks, lost answers. A program and its faults are data, so that a seed of fast-check replays a run.
  */
 import fc from "fast-check";
 import {
@@ -20,7 +20,7 @@ import { png } from "./media-files.js";
 import { type BoundRequest, PreservedThinking } from "./providers/anthropic/preserved-thinking.js";
 import { anthropicBreaches } from "./providers/anthropic/rules.js";
 import { type Said, scriptedModel } from "./turn.js";
-import { Ended, Fuse, mortalBackend, mortalBlobs } from "./turn-faults.js";
+import { Ended, Fuse, mortalBackend, mortalBlobs, type StoreFault } from "./turn-faults.js";
 
 /** What the model does with a request. */
 type Reply =
@@ -51,6 +51,8 @@ interface TurnStep {
   readonly rival: boolean;
   /** Milliseconds that the clock jumps in the middle. */
   readonly jump: number;
+  /** Writes that fail while the process goes on. */
+  readonly fault?: StoreFault | undefined;
 }
 
 export type TurnProgramStep =
@@ -74,6 +76,14 @@ const turnStep: fc.Arbitrary<TurnStep> = fc.record({
   steers: fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined }),
   rival: fc.nat({ max: 5 }).map((one) => one === 0),
   jump: fc.constantFrom(0, 0, 0, 0, 100_000, -100_000),
+  fault: fc.option(
+    fc.record({
+      kind: fc.constantFrom("full" as const, "lost" as const),
+      at: fc.integer({ min: 1, max: 40 }),
+      count: fc.integer({ min: 1, max: 4 }),
+    }),
+    { nil: undefined, freq: 2 },
+  ),
 });
 
 /** Programs of several turns. */
@@ -95,6 +105,7 @@ const models = ["claude-opus-5", "claude-opus-5-5"] as const;
 /** One session, its processes, and what has to hold of it. */
 export class TurnPrograms {
   readonly #backend: SessionBackend;
+  readonly #isRemote: boolean;
   readonly #blobs = memoryBlobStore();
   readonly #server = new PreservedThinking();
   /** How often each call ran. */
@@ -110,9 +121,11 @@ export class TurnPrograms {
   #serial = 0;
   #instructions = 0;
 
-  constructor(backend: SessionBackend, id: string) {
+  /** @param isRemote whether a write lasts, so that a process may end with more than its last piece on the way */
+  constructor(backend: SessionBackend, id: string, isRemote = false) {
     this.#backend = backend;
     this.#id = id;
+    this.#isRemote = isRemote;
   }
 
   /** Runs a program, lets a sound process finish, and checks what is stored. */
@@ -171,7 +184,7 @@ export class TurnPrograms {
   }
 
   async #turn(step: TurnStep): Promise<void> {
-    const fuse = new Fuse(step.ends);
+    const fuse = new Fuse(step.ends, step.fault);
     const runs = [this.#process(step, fuse)];
     if (step.rival) runs.push(this.#process({ ...step, says: false, steers: undefined }, new Fuse()));
     await Promise.all(runs);
@@ -180,14 +193,20 @@ export class TurnPrograms {
   /** One process: what ends it, and what may refuse it, is no failure of the test. */
   async #process(step: TurnStep, fuse: Fuse): Promise<TurnEnd | undefined> {
     const stop = new AbortController();
+    const shown: string[][] = [];
     let session: Session | undefined;
     try {
       session = await this.#open(fuse);
-      return await this.#runTurn(session, step, fuse, stop);
+      return await this.#runTurn(session, step, fuse, stop, shown);
     } catch (error) {
-      if (fuse.hasEnded || error instanceof Ended) return undefined;
+      if (fuse.hasEnded || error instanceof Ended) {
+        if (this.#isRemote) this.#shown = this.#shown.filter((pieces) => pieces !== shown.at(-1));
+        return undefined;
+      }
       const { code, status } = error as { code?: string; status?: number };
       if (["CONCURRENT_WRITER", "TURN_LOST", "REPLY_FAILED"].includes(String(code)) || status === 529)
+        return undefined;
+      if (step.fault !== undefined && ["STORAGE_FAILED", "WRITER_POISONED"].includes(String(code)))
         return undefined;
       throw error;
     } finally {
@@ -195,7 +214,13 @@ export class TurnPrograms {
     }
   }
 
-  async #runTurn(session: Session, step: TurnStep, fuse: Fuse, stop: AbortController): Promise<TurnEnd> {
+  async #runTurn(
+    session: Session,
+    step: TurnStep,
+    fuse: Fuse,
+    stop: AbortController,
+    shown: string[][],
+  ): Promise<TurnEnd> {
     let events = 0;
     let calls = 0;
     const model = this.#model(step, fuse);
@@ -238,6 +263,7 @@ export class TurnPrograms {
         if (delta.type !== "text") return;
         if (pieces === undefined) {
           pieces = [];
+          shown.push(pieces);
           this.#shown.push(pieces);
         }
         pieces.push(delta.text);

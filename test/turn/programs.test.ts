@@ -16,7 +16,7 @@ afterAll(closeDatabases);
 
 let sessions = 0;
 const backends: readonly [string, number, number, () => Promise<SessionBackend>][] = [
-  ["memory", 25, 200, async () => memorySessionStore().backend],
+  ["memory", 25, 1000, async () => memorySessionStore().backend],
   ["files", 3, 20, async () => fileSessionStore({ dir: scratch, durability: "os" }).backend],
   [
     "SQLite",

@@ -390,6 +390,7 @@ export class AppendQueue {
   #isUsual({ isAlone, made, conflict }: AppendRequest): boolean {
     const { exists, reader, staged, migrate, isPartial, settings } = this.#state;
     if (!exists || reader.header === undefined || staged.length > 0 || migrate !== undefined) return false;
+    if (this.#state.isUntold) return false;
     // Only random digits are new among entries that were not read.
     if (isPartial && settings.newEntryId !== uniqueHex8) return false;
     if (isAlone || made !== undefined || conflict === "follow") return false;
@@ -413,6 +414,7 @@ export class AppendQueue {
         this.#unreportedConflict = undefined;
         if (conflict === "reject") throw error;
       }
+      if (conflict === "reject") this.#assertTold(first);
       const mayBeStored = first.isRetry || this.#pendingIds.size > 0;
       const duplicate = mayBeStored ? await this.#adoptStored(batch) : undefined;
       if (duplicate !== undefined) throw duplicate;
@@ -505,6 +507,23 @@ export class AppendQueue {
     if (conflict === "rebase") return { from, to: reader.leafId };
     if (others === undefined || isOnPath(others.leafId, from, reader.tree)) return undefined;
     return { from, to: others.leafId };
+  }
+
+  /** @throws SessileError CONCURRENT_WRITER if entries that the caller was not told of follow the leaf */
+  #assertTold({ chain }: AppendRequest): void {
+    const state = this.#state;
+    const { others, isUntold, reader } = state;
+    if (!isUntold || others === undefined) return;
+    const from = this.#writtenLeaf(chain);
+    if (others.leafId === from || !isOnPath(from, others.leafId, reader.tree)) return;
+    state.tell();
+    const rows = treeRows(reader.tree);
+    const added: number[] = [];
+    const first = from === null ? noRow : rows.row(from);
+    for (let row = others.row; row !== noRow && row !== first; row = rows.parent(row)) added.unshift(row);
+    const details = { expected: from ?? "none", actual: others.leafId ?? "none" };
+    const cause = new SessileError("CONCURRENT_WRITER", "other entries follow the leaf", { details });
+    throw conflictError(cause, { rows: added, restarted: false }, state);
   }
 
   /** The last entry of a chain that has a line. */

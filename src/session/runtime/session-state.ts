@@ -74,6 +74,8 @@ class State extends LoadedLog {
   moved = false;
   /** The leaf of other writers since this handle's last append or move; undefined if they added none. */
   others: RemoteLeaf | undefined;
+  /** Whether the leaf of other writers was read by a call that does not tell of it: an append has yet to compare. */
+  isUntold = false;
   closed = false;
   /** Whether this handle appended an entry. */
   wrote = false;
@@ -215,8 +217,20 @@ class State extends LoadedLog {
     return { rows: added, restarted };
   }
 
+  /** Reads what other writers added, for a call that does not tell of it. */
+  async readUntold(): Promise<void> {
+    const { rows } = await this.readRemoteChanges();
+    if (addedLeaf(rows, treeRows(this.reader.tree)) !== undefined) this.isUntold = true;
+  }
+
+  /** The caller is told of what other writers added. */
+  tell(): void {
+    this.isUntold = false;
+  }
+
   /** Returns the rows that other writers added since the last call, and resets them. */
   takeUnreported(): readonly number[] {
+    this.tell();
     const rows = this.#unreported;
     this.#unreported = [];
     return rows;
@@ -337,6 +351,7 @@ class State extends LoadedLog {
   branch(leafId: string | null): void {
     this.moved = true;
     this.others = undefined;
+    this.tell();
     this.chain = { leafId: this.leafId };
     this.setLeaf(leafId);
   }

@@ -377,11 +377,14 @@ export class LiveSession implements Session {
     return observed(this.#onOperation, "refresh", read);
   }
 
-  /** Reads new lines before a copy: entries may have been erased since. */
+  /**
+   * Reads new lines for a call that does not tell its caller of them, such as a copy, which must know what was erased.
+   * The next append compares all the same: it would otherwise branch off before entries that nobody has seen.
+   */
   async readOn(): Promise<void> {
     const state = this.#state;
     await state.mutex.run(async () => {
-      if (state.exists && !state.closed) await state.readRemoteChanges();
+      if (state.exists && !state.closed) await state.readUntold();
     });
   }
 
