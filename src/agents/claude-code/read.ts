@@ -52,8 +52,7 @@ export function readClaudeCode(source: ForeignSource): EntryBuilder | undefined 
   ];
   const links = new Links(source, children);
   reportState(source, main);
-  const cost = main.others.findLast(({ value }) => value.type === "cost-state")?.value.totalCostUSD;
-  if (typeof cost === "number" && cost > 0) source.countCost(cost);
+  if (main.cost !== undefined) source.countCost(main.cost);
   const own = isAgent(mainPath) ? main.lines : main.lines.filter(({ value }) => value.isSidechain !== true);
   const conversation = { source, callChild: links.findChild, resultRun: links.readRun };
   const add = (
@@ -114,6 +113,8 @@ interface TranscriptFile {
   readonly cwd: string | undefined;
   readonly version: string | undefined;
   readonly forkedFrom: string | undefined;
+  /** US dollars: the last sum of the agent, which goes on when the session is resumed. */
+  readonly cost: number | undefined;
 }
 
 /** Types of records without a uuid that are known to have no home. */
@@ -161,6 +162,7 @@ function sourceFile(source: ForeignSource, path: string): TranscriptFile {
   let cwd: string | undefined;
   let version: string | undefined;
   let forkedFrom: string | undefined;
+  let cost: number | undefined;
   let moved = false;
   for (const record of source.records(path)) {
     const { value } = record;
@@ -174,10 +176,13 @@ function sourceFile(source: ForeignSource, path: string): TranscriptFile {
       source.find({ code: "moved", file: path, line: record.line, text });
     }
     cwd ??= now;
+    const { type, totalCostUSD: sum } = value;
+    if (type === "cost-state" && typeof sum === "number" && sum > 0) cost = sum;
     if (collection.add(record) === undefined) others.push(record);
   }
   const { lines, superseded } = collection;
-  return { path, name: nameByPath(path), lines, superseded, others, sessionId, cwd, version, forkedFrom };
+  const facts = { sessionId, cwd, version, forkedFrom, cost };
+  return { path, name: nameByPath(path), lines, superseded, others, ...facts };
 }
 
 /** Counts the records of a file without a place in the conversation. */

@@ -295,6 +295,8 @@ const endBytes = 32 * 1024;
 async function newestTime(paths: readonly string[]): Promise<number | undefined> {
   let newest = 0;
   for (const path of paths) {
+    // Of a compressed file or a database the end shows any text.
+    if (hidesText(path)) return undefined;
     const file = await openRegular(path);
     try {
       const { size } = await file.stat();
@@ -341,6 +343,8 @@ const textsOfImports = [
   "The following tool was executed by the user",
 ].map(foldCase);
 
+const hidesText = (path: string) => /\.(?:zst|db)$/.test(path);
+
 /** Makes the test of a query's text. */
 export function filesTest(text: string): (paths: readonly string[], signal: AbortSignal) => Promise<boolean> {
   const words = parseQuery(text).flatMap((phrase) => phrase.words.map((word) => word.text));
@@ -357,7 +361,7 @@ export function filesTest(text: string): (paths: readonly string[], signal: Abor
     let missing: readonly string[] = wanted;
     for (const path of missing.length === 0 ? [] : paths) {
       // A compressed file and a database do not show their text.
-      if (/\.(?:zst|db)$/.test(path)) return true;
+      if (hidesText(path)) return true;
       const file = await openRegular(path).catch(() => undefined);
       // Opening it tells why it is not readable.
       if (file === undefined) return true;

@@ -297,12 +297,13 @@ export class SessionFiles {
       else paths.push(path);
     }
     for (const paths of byId.values()) if (paths.length > 1) paths.sort();
+    this.#complete.delete(partition);
     this.#filesById.delete(partition);
     this.#filesById.set(partition, byId);
     const [oldest = ""] = this.#filesById.keys();
     if (this.#filesById.size <= maxPartitions) return;
-    this.#filesById.delete(oldest);
     this.#complete.delete(oldest);
+    this.#filesById.delete(oldest);
   }
 
   #cacheFile(partition: string, id: string, path: string): void {

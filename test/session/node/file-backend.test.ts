@@ -918,6 +918,7 @@ describe("a store that adopts many sessions", () => {
     const bulk = bulkSessionStore({ dir });
     // The first id is that of no file, so that later ones are found without a listing.
     await adopt(bulk, "new");
+    for await (const _ of bulk.list());
     expect(await adopt(bulk, "one")).toBe(one.replace("_one", "_other"));
     expect(await adopt(bulk, "two")).toBe(join(dir, "copied.jsonl"));
     await expect(adopt(bulk, "three")).rejects.toMatchObject({ code: "EMPTY" });
