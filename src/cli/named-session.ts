@@ -37,8 +37,11 @@ export interface NamedSession {
   readonly modified?: string;
   /** All files, if there are several. */
   readonly files?: readonly string[];
-  /** The files as they are now, with new ones of subagents; absent for this library's own. */
-  currentFiles?(): Promise<readonly string[]>;
+  /**
+   * The files as they are now, with new ones of subagents; absent for this library's own.
+   * @param isWhole with files that no import reads, such as outputs of tools beside the session
+   */
+  currentFiles?(isWhole?: boolean): Promise<readonly string[]>;
   open(options?: OpenNamedOptions): Promise<OpenedSession>;
   /** Imports a session of another agent; absent for this library's own. */
   read?(options: ReadOptions): Promise<ImportedSession>;

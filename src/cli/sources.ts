@@ -411,8 +411,8 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
   const inHome = (each: string) => join(found.home, ...each.split("/"));
   const files = found.paths.map(inHome);
   const [path = found.home] = files;
-  const currentFiles = async () =>
-    (await sessionFiles(found)).flatMap(({ path, unclaimed }) => (unclaimed ? [] : inHome(path)));
+  const currentFiles = async (isWhole = false) =>
+    (await sessionFiles(found)).flatMap(({ path, unclaimed }) => (unclaimed && !isWhole ? [] : inHome(path)));
   const read = async ({ isQuiet, ...options }: ReadOptions): Promise<ImportedSession> => {
     const database = path.endsWith(".db") ? await openDatabase(path) : undefined;
     const content = database === undefined ? await sessionFiles(found) : [await sessionHead(found, path)];

@@ -246,6 +246,19 @@ describe("archive", () => {
     expect(await run("archive", "status")).toMatchObject({ code: 1 });
   });
 
+  it("gives back the outputs of tools beside the session, also those of one name", async () => {
+    const folder = main().replace(/\.jsonl$/, "");
+    const outputs = ["one", "two"].map((name) => join(folder, "tool-results", name, "out.txt"));
+    for (const path of outputs) write(path, path);
+    await run("archive");
+    rmSync(dirname(outputs[0] ?? ""), { recursive: true });
+    appendFileSync(main(), lines([user("u2", "a1", "A word more.")]));
+    await run("archive");
+    rmSync(dirname(main()), { recursive: true });
+    await run("restore", sessionId);
+    expect(outputs.map((path) => readFileSync(path, "utf8"))).toEqual(outputs);
+  });
+
   it("gives back a file that the agent deleted while it kept the session", async () => {
     write(subagent(), lines([{ ...user("s1", null, "Look."), isSidechain: true, agentId: "a1" }]));
     await run("archive");

@@ -313,7 +313,7 @@ async function fileStates(found: FoundSession): Promise<readonly FileState[]> {
   const { home, path, modified, size } = found;
   if (path.endsWith(".db"))
     return [{ path: relativePath(home, path), bytes: size, modified: Date.parse(modified) }];
-  const files = (await found.currentFiles?.()) ?? [path];
+  const files = (await found.currentFiles?.(true)) ?? [path];
   const states: FileState[] = [];
   for (const file of files) {
     const known = await stat(file).catch(() => undefined);
@@ -343,8 +343,9 @@ function isSame(known: readonly FileState[], files: readonly FileState[]): boole
 
 /** The files of a session, with those that its agent deleted since. One that was moved has its name elsewhere. */
 function allFiles(known: readonly FileState[], files: readonly FileState[]): readonly FileState[] {
-  const names = new Set(files.map(({ path }) => basename(path)));
-  return [...files, ...known.filter(({ path }) => !names.has(basename(path)))];
+  const [before, now] = [known, files].map((list) => new Set(list.map(({ path }) => path)));
+  const moved = new Set(files.flatMap(({ path }) => (before?.has(path) ? [] : basename(path))));
+  return [...files, ...known.filter(({ path }) => !now?.has(path) && !moved.has(basename(path)))];
 }
 
 /** One store for a run: it knows the files that it has seen. */
