@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { assistantMessage, memorySessionStore, toolResult, userMessage } from "sessile";
+import { assistantMessage, memorySessionStore, type RequestPrefix, toolResult, userMessage } from "sessile";
 import { type CompactionStrategy, compact, contextTokens, prompts } from "sessile/compaction";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -69,6 +69,17 @@ describe("docs/guide", () => {
     },
     120_000,
   );
+
+  it("names every change of a request's past, and what to do instead", () => {
+    const named: Record<NonNullable<RequestPrefix["change"]>["by"], true> = {
+      ...{ compaction: true, edit: true, policy: true, limit: true },
+      ...{ tools: true, instructions: true, model: true, other: true },
+    };
+    const page = markdown.get("switching-providers.md") ?? "";
+    const rows = [...page.matchAll(/^\| [^|]+ \| (?:`(\w+)`|none: [^|]+) \| [^|]{10,} \|$/gm)];
+    expect(new Set(rows.flatMap(([, by]) => by ?? []))).toEqual(new Set(Object.keys(named)));
+    expect(rows).toHaveLength(12);
+  });
 
   it("has an agent that appends nothing if it is stopped before the reply, and stops between two calls", async () => {
     const own = join(folder, "stopped");

@@ -4,6 +4,7 @@ import {
   type ContextMessage,
   cacheConversation,
   contextFrom,
+  eraseEntries,
   memoryBlobStore,
   memorySessionStore,
   type ProjectOptions,
@@ -32,7 +33,10 @@ let signatures = 0;
 
 /** A reply of the target's model, whose signature is a new one. */
 function thinks(text: string, to: Target<unknown> = target, ...calls: AssistantMessage["content"]) {
-  const thinkingSignature = `sig${++signatures}`;
+  const item = { type: "reasoning", id: `rs_${++signatures}`, encrypted_content: "e" };
+  const summary = [{ type: "summary_text", text: `why ${text}` }];
+  const thinkingSignature =
+    to.model.provider === "openai" ? JSON.stringify({ ...item, summary }) : `sig${signatures}`;
   const thinking = { type: "thinking", thinking: `why ${text}`, thinkingSignature } as const;
   return assistantMessage(to.model as never, thinking, { type: "text", text }, ...calls);
 }
@@ -479,6 +483,33 @@ describe("the next request", () => {
     expect(byPolicy).toHaveLength(3);
   });
 
+  // Requests to Anthropic begin at the summary; those to OpenAI have it where it came.
+  test.each([
+    ["anthropic", target, { type: "compaction", content: "what was said", signature: "s" }, []],
+    [
+      "openai",
+      openaiResponses({ model: "gpt-6.2-sol" }),
+      { type: "compaction", encrypted_content: "s" },
+      ["one"],
+    ],
+  ] as const)(
+    "after a summary by the API of %s has all reasoning that followed it",
+    async (_, to, data, kept) => {
+      const session = await opened(system("be brief"), userMessage("a"));
+      await step(session, "one", {}, to);
+      await session.appendMessage(userMessage("b"));
+      await project(await session.context(), to);
+      await session.appendMessage(assistantMessage(to.model as never, { type: "opaque", data }));
+      const replies = ["two", "three", "four"];
+      for (const [at, reply] of replies.entries()) {
+        await session.appendMessage(userMessage(`before ${reply}`));
+        const asked = await step(session, reply, {}, to);
+        expect(asked).toMatchObject({ sent: [...kept, ...replies.slice(0, at)], lost: [] });
+        if (at > 0) expect(asked.state).toBe("unchanged");
+      }
+    },
+  );
+
   test("tells of a result that came after a signed summary, and its call before", async () => {
     const data = { type: "compaction", content: "what was said", signature: "s" };
     const call = { type: "toolCall", id: "c1", name: "t", arguments: {} } as const;
@@ -491,6 +522,41 @@ describe("the next request", () => {
     ]);
     const reason = 'a result for "c1", which a message called that is left out';
     expect((await project(context, target)).losses).toMatchObject([{ code: "orphanResult", reason }]);
+  });
+
+  test("of one handle whose reply another one appends is unknown, except by the digest of the projection", async () => {
+    const session = await opened(userMessage("a"));
+    const reader = await store.open(session.id, { mode: "read" });
+    const asked = await project(await reader.context(), target);
+    await session.appendMessage(thinks("one"));
+    await session.appendMessage(userMessage("b"));
+    const unknown = await project(await session.context(), target);
+    expect([unknown.prefix.state, sentThoughts(unknown.value)]).toEqual(["unknown", []]);
+    expect(unknown.byPolicy).toHaveLength(1);
+
+    const other = await opened(userMessage("a"));
+    await other.appendMessage({ ...thinks("one"), prefix: asked.prefix.digest });
+    await other.appendMessage(userMessage("b"));
+    const later = await store.open(other.id, { mode: "read" });
+    for (const handle of [other, later]) {
+      const known = await project(await handle.context(), target);
+      expect([known.prefix.state, sentThoughts(known.value)]).toEqual(["unchanged", ["one"]]);
+    }
+  });
+
+  test("after an erasure has the reasoning before it, and is sent whole", async () => {
+    const to = anthropicMessages({ model, continue: true });
+    const session = await opened(userMessage("a"));
+    await step(session, "one", {}, to);
+    const told = await session.appendMessage(userMessage("a secret"));
+    await step(session, "two", {}, to);
+    await session.appendMessage(userMessage("c"));
+    await eraseEntries(store, session, [told.id], { reason: "asked" });
+    const later = await store.open(session.id, { mode: "read" });
+    const { value, prefix, continues } = await project(await later.context(), to);
+    expect([continues, prefix.state, prefix.change?.by]).toEqual([undefined, "changed", "other"]);
+    expect(sentThoughts(value)).toEqual(["one"]);
+    expect(JSON.stringify(value)).not.toContain("secret");
   });
 
   test("after another model's reply still has the model's own reasoning", async () => {
