@@ -498,7 +498,7 @@ describe("the next request", () => {
       const session = await opened(system("be brief"), userMessage("a"));
       await step(session, "one", {}, to);
       await session.appendMessage(userMessage("b"));
-      await project(await session.context(), to);
+      await project<unknown>(await session.context(), to);
       await session.appendMessage(assistantMessage(to.model as never, { type: "opaque", data }));
       const replies = ["two", "three", "four"];
       for (const [at, reply] of replies.entries()) {
