@@ -10,7 +10,7 @@ import type {
   UserMessage,
 } from "../content/index.js";
 import type { Projection, ProjectOptions } from "../providers/index.js";
-import type { PermissionRule, ReplyDelta, ReplyOptions } from "../session/index.js";
+import type { PermissionRule, Reply, ReplyDelta, ReplyOptions } from "../session/index.js";
 import type { TurnEvent } from "./events.js";
 import type { TurnModel } from "./models.js";
 import type { RetryOptions } from "./retry.js";
@@ -80,8 +80,8 @@ export interface TurnOptions {
   readonly select?: (context: Context) => Context | Promise<Context>;
   /** Runs a call, around `run`, which runs the tool. @default `run` alone */
   readonly runCall?: (call: ToolCall, run: () => Promise<ToolResultMessage>) => Promise<ToolResultMessage>;
-  /** Called with pieces of a reply as they come. */
-  readonly onDelta?: (delta: ReplyDelta) => void;
+  /** Called with pieces of a reply as they come, and the reply, whose id its message will have. */
+  readonly onDelta?: (delta: ReplyDelta, reply: Pick<Reply, "id">) => void;
   /** Called with each request before it is sent: its losses, its attachments, its prefix. */
   readonly onRequest?: (projection: Projection<unknown>) => void;
   /** Called at the start and the end of each step. */

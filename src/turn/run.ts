@@ -412,7 +412,7 @@ class Turn {
     const held: ReplyDelta[] = [];
     const show = (delta: ReplyDelta) => {
       recorded.push(delta);
-      onDelta(delta);
+      onDelta(delta, recorded);
     };
     let failure: { readonly error: unknown } | undefined;
     try {

@@ -303,6 +303,12 @@ describe("a turn that a crash cut short", () => {
   });
 });
 
+test("pieces come with the id that the message of their reply will have", async () => {
+  const ids = new Set<string>();
+  const { session } = await turnWith(["Yes."], { onDelta: (_delta, { id }) => ids.add(id) });
+  expect([...ids]).toEqual([session.leafId]);
+});
+
 describe("a message with an id", () => {
   test("is added once, however often the request is repeated, and by whichever handle", async () => {
     const { session, store } = await newSession();

@@ -1,21 +1,11 @@
 // One turn: the model and its tools, until the model calls none. The turn belongs to the server, not to a
 // request: any number of tabs may watch it, and it ends only by itself, by an abort, or with the process.
-import { generateId, type LanguageModel, streamText, type ToolSet, tool } from "ai";
-import {
-  assistantMessage,
-  type BlobStore,
-  project,
-  type Session,
-  type ToolCall,
-  type ToolResultMessage,
-  toolCalls,
-  toolResult,
-  toolStarted,
-} from "sessile";
+import { jsonSchema, type LanguageModel, streamText, type Tool, type ToolSet, tool } from "ai";
+import type { BlobStore, Session } from "sessile";
 import { aiSdkMessages, aiSdkStream } from "sessile/ai-sdk";
 import { replayWithin } from "sessile/attachments";
+import { runTurn, type TurnModel } from "sessile/turn";
 import type { z } from "zod";
-import { failedResult } from "../support/tools.js";
 
 /** A model object of the AI SDK; a name alone has no provider to project for. */
 export type ChatModel = Exclude<LanguageModel, string>;
@@ -57,88 +47,49 @@ export class RunningTurn {
 
 /**
  * Answers the message at the leaf. Text is published as it comes. Every step is in the session before its tools run,
- * and the whole reply before the session says that it is idle. If the reply breaks off, its text is stored with the
- * reason. Returns the reason, if nothing could be stored.
+ * and the whole reply before the session says that it is idle. Returns why there is no whole reply, unless it was
+ * stopped.
  */
 export async function answer(
   session: Session,
-  turn: RunningTurn,
-  parts: TurnParts,
-): Promise<string | undefined> {
-  const { signal } = turn;
-  const messageId = generateId();
-  for (let round = 0; round < maxRounds; round++) {
-    const message = await step(session, turn, parts, messageId);
-    const id = round === 0 ? { id: messageId } : {};
-    if (message.content.length > 0) await session.append([{ type: "message", ...id, message }]);
-    if (message.stopReason === "aborted") return undefined;
-    if (message.stopReason === "error") {
-      return message.content.length > 0 ? undefined : (message.errorMessage ?? "the model failed");
-    }
-    const calls = toolCalls(message);
-    if (calls.length === 0) return undefined;
-    // After a crash these entries tell a call that may have had effects from one that was never begun.
-    await session.append(calls.map((call) => toolStarted.draft({ toolCallId: call.id })));
-    const results = await Promise.all(calls.map((call) => runCall(call, parts.tools, signal)));
-    await session.append(results.map((result) => ({ type: "message", message: result })));
-  }
-  return `the model still calls tools after ${maxRounds} rounds`;
-}
-
-/** One request to the model: the session's context to messages of the AI SDK, and its reply to a message. */
-async function step(
-  session: Session,
-  turn: RunningTurn,
+  { signal }: RunningTurn,
   { blobs, model, tools }: TurnParts,
-  messageId: string,
-) {
-  const { signal } = turn;
-  const target = aiSdkMessages({ model });
+): Promise<string | undefined> {
+  let messageId: string | undefined;
   try {
-    const { value } = await project(await session.context(), target, { blobs, replay, signal });
-    const result = streamText({
-      model,
-      ...value,
-      tools: declared(tools),
-      abortSignal: signal,
-      maxOutputTokens,
-      // The error is in the stream.
-      onError: () => {},
+    const { reason } = await runTurn(session, {
+      model: turnModel(model),
+      tools: Object.entries(tools).map(([name, { description, inputSchema, run }]) => {
+        return { name, description, parameters: inputSchema, parallel: true, run };
+      }),
+      ...{ blobs, signal, maxSteps: maxRounds, project: { replay } },
+      onDelta({ type, ...delta }, reply) {
+        messageId ??= reply.id;
+        if (type !== "toolCall" && "text" in delta)
+          session.publish({ type: `${type}_delta`, delta: delta.text, messageId });
+      },
     });
-    const stream = aiSdkStream(result.fullStream, { model, signal });
-    for await (const delta of stream) {
-      if (delta.type === "text") session.publish({ type: "text_delta", delta: delta.text, messageId });
-      if (delta.type === "thinking")
-        session.publish({ type: "thinking_delta", delta: delta.text, messageId });
-    }
-    return await stream.message();
+    return reason === "steps" ? `the model still calls tools after ${maxRounds} rounds` : undefined;
   } catch (error) {
-    const stopReason = signal.aborted ? "aborted" : "error";
-    const errorMessage = wordsOf(signal.aborted ? signal.reason : error);
-    return assistantMessage({ ...target.model, stopReason, errorMessage });
+    return (error instanceof Error ? error.message : String(error)).slice(0, 500).toWellFormed();
   }
 }
 
-/** Without `execute`: the calls come out of the step, and run after it is stored. */
-function declared(tools: ChatTools): ToolSet {
-  return Object.fromEntries(
-    Object.entries(tools).map(([name, { description, inputSchema }]) => [
-      name,
-      tool({ description, inputSchema }),
-    ]),
-  );
-}
-
-async function runCall(call: ToolCall, tools: ChatTools, signal: AbortSignal): Promise<ToolResultMessage> {
-  try {
-    const found = Object.hasOwn(tools, call.name) ? tools[call.name] : undefined;
-    if (found === undefined) throw new Error(`there is no tool ${call.name}`);
-    return toolResult(call, await found.run(found.inputSchema.parse(call.arguments), { signal }));
-  } catch (error) {
-    return failedResult(call, wordsOf(error));
-  }
-}
-
-function wordsOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).slice(0, 500).toWellFormed();
+/** A model of the AI SDK, as `runTurn` asks it. Its tools have no `execute`: the turn runs them. */
+function turnModel(model: ChatModel): TurnModel {
+  const target = aiSdkMessages({ model });
+  return {
+    target,
+    declare: (tools) =>
+      tools.map(({ name, description, schema }) => [
+        name,
+        tool({ description, inputSchema: jsonSchema(schema) }),
+      ]),
+    ask({ value, tools, signal }) {
+      const declared: ToolSet = Object.fromEntries(tools as readonly [string, Tool][]);
+      // The error is in the stream.
+      const options = { tools: declared, abortSignal: signal, maxOutputTokens, onError: () => {} };
+      return aiSdkStream(streamText({ model, ...value, ...options }).fullStream, { model, signal });
+    },
+  };
 }

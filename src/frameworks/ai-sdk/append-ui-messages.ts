@@ -192,11 +192,22 @@ export async function uiVersions(session: Session, messageId: string): Promise<r
   const entryId = known.findLast((id) => current.has(id)) ?? known.at(-1);
   if (entryId === undefined) return [];
   const { role } = tree.node(entryId) as EntryNode;
-  // A version is after its own note, if it has one.
-  const siblings = tree
-    .children(treeParent(tree, entryId))
-    .flatMap((node) => (node.type === "custom" ? tree.children(node.id) : [node]))
-    .filter((node) => node.type === "message" && node.role === role);
+  // A version is after its own note, and after a change of tools or instructions that a turn recorded.
+  const isBetween = (node: EntryNode) =>
+    node.type === "custom" || (node.role === "system" && role !== "system");
+  let parent = tree.node(entryId)?.parentId ?? null;
+  for (
+    let above = parent && tree.node(parent);
+    above && isBetween(above);
+    above = parent && tree.node(parent)
+  )
+    parent = above.parentId;
+  const siblings: EntryNode[] = [];
+  const open = tree.children(parent).toReversed();
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (isBetween(node)) for (const child of tree.children(node.id).toReversed()) open.push(child);
+    else if (node.type === "message" && node.role === role) siblings.push(node);
+  }
   const leaves = await session.leaves();
   const paths = leaves.map((leaf) => ({ leaf, ids: new Set(tree.path(leaf.id).map(({ id }) => id)) }));
   return siblings.map(({ id }) => ({

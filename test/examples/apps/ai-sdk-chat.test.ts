@@ -202,7 +202,10 @@ describe("tools", () => {
     expect((await stop("toolstop")).status).toBe(204);
     await sent;
     const again = await open("toolstop");
-    expect(again.messages[1]?.parts[1]).toMatchObject({ state: "output-error", errorText: "stopped" });
+    expect(again.messages[1]?.parts[1]).toMatchObject({
+      state: "output-error",
+      errorText: "Stopped by the user while it ran. Its effects are unknown.",
+    });
     await again.sendMessage({ text: "Go on." });
     expect(texts(again).at(-1)).toBe("You said 2 things; I see no images.");
   });
