@@ -54,7 +54,7 @@ export const modules = [
     subpath("schema", 8, "36.5 kB", "zod schemas of entries, headers and frames", "schema"),
   ]),
   module("storage/files", 6, "sessions, blobs and attachments in files", "entries", [
-    subpath("node", 11, "144 kB", "sessions, blobs, attachments in files; repair", "node"),
+    subpath("node", 11, "145 kB", "sessions, blobs, attachments in files; repair", "node"),
   ]),
   module("storage/sql", 6, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
     subpath(
@@ -64,11 +64,11 @@ export const modules = [
       "sessions and blobs in PostgreSQL or PGlite",
       "storage/sql/postgres/index",
     ),
-    subpath("mysql", 3, "119.5 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
+    subpath("mysql", 3, "120 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
     subpath(
       "sqlite",
       6,
-      "120.5 kB",
+      "121 kB",
       "sessions and blobs in any SQLite, Durable Objects too",
       "storage/sql/sqlite/index",
     ),
@@ -147,7 +147,7 @@ export const modules = [
     ],
   ),
   module("agents", 7, "other agents' sessions; redaction", "their homes; each other's formats", [
-    subpath("interop", 11, "120 kB", "other agents' sessions, in and out; ATIF; redaction", "agents/index"),
+    subpath("interop", 11, "120.5 kB", "other agents' sessions, in and out; ATIF; redaction", "agents/index"),
     subpath("claude-code", 1, "36 kB", "Claude Code's", "agents/claude-code/index"),
     subpath("codex", 2, "43.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
     subpath("gemini-cli", 1, "29.5 kB", "Gemini CLI's", "agents/gemini-cli/index"),
@@ -198,7 +198,7 @@ export const modules = [
     subpath("context-tokens", 10, "4 kB", "attachments as tokens in a text", "content/context-tokens/index"),
   ]),
   module("conformance", 8, "suites for those who write a backend", "backends", [
-    subpath("conformance", 2, "131.5 kB", "tests for your session and blob stores"),
+    subpath("conformance", 2, "132 kB", "tests for your session and blob stores"),
   ]),
   module("core", 0, "errors, bytes, base64, ids, checks, concurrency, the file-system port", "agents", [
     subpath("errors", 1, "380 B", "the one error class and its codes", "core/errors/index"),

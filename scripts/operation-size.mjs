@@ -19,7 +19,7 @@ import { root } from "./entries.mjs";
 const sizes = {
   append: { functions: { limit: 57 }, files: { limit: 20, goal: 14 } },
   "open and context": { functions: { limit: 116 }, files: { limit: 27, goal: 16 } },
-  import: { functions: { limit: 246, goal: 150 }, files: { limit: 40, goal: 25 } },
+  import: { functions: { limit: 248, goal: 150 }, files: { limit: 40, goal: 25 } },
   project: { functions: { limit: 153 }, files: { limit: 27 } },
   compact: { functions: { limit: 301 }, files: { limit: 46 } },
 };
