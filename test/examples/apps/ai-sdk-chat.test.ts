@@ -80,11 +80,11 @@ function imageOf(width: number, height: number, filename = "shot.png"): FileUIPa
   return { type: "file", mediaType: "image/png", filename, url: `data:image/png;base64,${data}` };
 }
 
-function sessionFile(id: string, of = dir): string {
+function sessionFile(id: string, of = dir, end = ".jsonl"): string {
   // The directory is created with the first session.
   mkdirSync(join(of, "sessions"), { recursive: true });
   const names = readdirSync(join(of, "sessions"), { recursive: true, encoding: "utf8" });
-  const name = names.find((one) => one.endsWith(".jsonl") && one.includes(id));
+  const name = names.find((one) => one.endsWith(end) && one.includes(id));
   return name === undefined ? "" : readFileSync(join(of, "sessions", name), "utf8");
 }
 
@@ -212,11 +212,11 @@ describe("tools", () => {
 });
 
 describe("a process that is killed in the middle of a turn", () => {
-  it("leaves the question, which is answered on request", async () => {
+  it("leaves the question, and goes on behind the stored words on request", async () => {
     const chat = await open("killed");
     await chat.sendMessage({ text: "Hello." });
     const sent = chat.sendMessage({ text: "Tell me a story." });
-    await untilTold(chat);
+    await until(() => sessionFile("killed", dir, ".jsonl.reply").includes("limpet"));
     await kill(server, "SIGKILL");
     await sent;
     expect(chat.status).toBe("error");
@@ -227,11 +227,10 @@ describe("a process that is killed in the middle of a turn", () => {
     expect(again.status).toBe("ready");
     expect(again.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
     expect(texts(again)[2]).toBe("Tell me a story.");
-    const answered = again.regenerate();
-    await untilTold(again);
-    await stop("killed");
-    await answered;
+    await again.regenerate();
     expect(again.messages).toHaveLength(4);
+    const [, , , told] = texts(await open("killed"));
+    expect(told).toMatch(/^On day 1 the limpet .*You said 3 things; I see no images\.$/);
   });
 
   it("leaves a tool call, which the next turn closes", async () => {
