@@ -36,6 +36,7 @@ interface Known {
 export class House {
   readonly #parsed: Parsed;
   readonly #context: CommandContext;
+  readonly #findSessions: typeof namedSessions;
   readonly #known = new Map<string, Known>();
   #version = 0;
   #isWhole = false;
@@ -43,8 +44,10 @@ export class House {
   #scan: Promise<void> | undefined;
   #costs: { readonly spending: Spending; done: number; total: number } | undefined;
 
-  constructor(parsed: Parsed, context: CommandContext) {
+  /** @param find finds the sessions; another one is for tests */
+  constructor(parsed: Parsed, context: CommandContext, find = namedSessions) {
     this.#parsed = parsed;
+    this.#findSessions = find;
     // Damage and unreadable files are told by the page of their session, not again with each search.
     this.#context = { ...context, out: silentOutput(context) };
   }
@@ -154,7 +157,7 @@ export class House {
 
   async #find(since?: Date): Promise<void> {
     const query = { ...parsedQuery(this.#parsed, since), isList: false };
-    const sessions = await namedSessions(this.#parsed, this.#context, query);
+    const sessions = await this.#findSessions(this.#parsed, this.#context, query);
     // After the search: another one may have ended since its start, and a page may have the version of that.
     const version = this.#version + 1;
     for (const found of sessions) {

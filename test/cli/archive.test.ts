@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  promises,
   readdirSync,
   readFileSync,
   renameSync,
@@ -13,6 +14,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -20,16 +22,6 @@ import type { CommandContext, Parsed } from "../../src/cli/command.js";
 import { bodies } from "../../src/cli/commands/archive.js";
 import * as transcript from "../agents/claude-code/transcript.js";
 import { call } from "./call.js";
-
-const disk = vi.hoisted(() => ({ isFull: false }));
-vi.mock("node:fs/promises", async (original) => {
-  const real = await original<typeof import("node:fs/promises")>();
-  const copyFile: typeof real.copyFile = (from, to, mode) =>
-    disk.isFull
-      ? Promise.reject(Object.assign(new Error("ENOSPC"), { code: "ENOSPC" }))
-      : real.copyFile(from, to, mode);
-  return { ...real, copyFile };
-});
 
 let dir = "";
 const homes = () => ({
@@ -183,11 +175,15 @@ describe("archive", () => {
     await run("archive");
     const whole = readFileSync(main(), "utf8");
     truncateSync(main(), whole.indexOf("\n") + 1);
-    disk.isFull = true;
+    // Modules that a file of tests before this one has loaded see it too.
+    const { copyFile } = promises;
+    promises.copyFile = () => Promise.reject(Object.assign(new Error("ENOSPC"), { code: "ENOSPC" }));
+    syncBuiltinESMExports();
     try {
       expect(await run("archive")).toMatchObject({ code: 3 });
     } finally {
-      disk.isFull = false;
+      promises.copyFile = copyFile;
+      syncBuiltinESMExports();
     }
     const copy = join(dir, ".sessile", "originals", "claude-code", mainPath);
     expect(readFileSync(copy, "utf8")).toBe(whole);

@@ -4,19 +4,15 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { CommandContext, Parsed } from "../../src/cli/command.js";
 import { House } from "../../src/cli/house.js";
+import { namedSessions } from "../../src/cli/sources.js";
 import { reply, text, user } from "../agents/claude-code/transcript.js";
 
-/** Searches that begin now end with it. */
-const searches = vi.hoisted(() => ({ end: undefined as Promise<void> | undefined }));
-vi.mock("../../src/cli/sources.js", async (original) => {
-  const real = await original<typeof import("../../src/cli/sources.js")>();
-  const namedSessions: typeof real.namedSessions = async (...of) => {
-    const { end } = searches;
-    await end;
-    return await real.namedSessions(...of);
-  };
-  return { ...real, namedSessions };
-});
+/** Searches that begin now wait for it. */
+const searches: { end: Promise<void> | undefined } = { end: undefined };
+const find: typeof namedSessions = async (...of) => {
+  await searches.end;
+  return await namedSessions(...of);
+};
 
 const now = Date.parse("2026-11-29T12:00:00.000Z");
 const ids = [1, 2, 3].map((digit) => `${digit}a1b2c3d-4e5f-4061-8071-2a3b4c5d6e7f`);
@@ -53,7 +49,7 @@ function open() {
   const wait = (ms: number) => {
     clock += ms;
   };
-  const house = new House(parsed, context);
+  const house = new House(parsed, context, find);
   /** All of the sessions, however the file system orders its answers. */
   const whole = async () => {
     await vi.waitFor(async () => expect((await house.list(0)).isWhole).toBe(true), { timeout: 20_000 });

@@ -4,25 +4,19 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { buildList, buildViewer } from "../../../scripts/viewer.mjs";
 import { commands } from "../../../src/cli/commands/index.js";
 import { runProgram } from "../../../src/cli/program.js";
 import type { ListedSession } from "../../../src/viewer/internal.js";
 import { reply, text, user } from "../../agents/claude-code/transcript.js";
 import { axeFindings, startChromium, withoutChromium } from "../../support/chromium.js";
 
-// The built package has them, which these tests do without.
-vi.mock("../../../src/viewer/node/internal.js", () => ({
-  readViewerTemplate: async (name?: string) => (name === "list" ? list : template),
-}));
+vi.mock("../../../src/viewer/node/internal.js", () => import("./templates.js"));
 
 const hostile =
   "</script><script>window.hacked=1</script><img src=https://evil.example/x onerror=window.hacked=1>\u202E";
 const ids = [1, 2, 3].map((digit) => `${digit}a1b2c3d-4e5f-4061-8071-2a3b4c5d6e7f`);
 
 let browser: Browser;
-let template: string;
-let list: string;
 let home: string;
 let url: string;
 const trouble: string[] = [];
@@ -32,7 +26,7 @@ let stopped: Promise<unknown> = Promise.resolve();
 beforeAll(async () => {
   if (withoutChromium !== undefined) return;
   home = mkdtempSync(join(tmpdir(), "sessile-list-"));
-  [browser, template, list] = await Promise.all([startChromium(), buildViewer(), buildList()]);
+  browser = await startChromium();
   write(0, "fix the parser", "I mend the parser of dates.");
   write(1, "look at the search", "It is fast.");
   write(2, hostile, hostile, `/work/${hostile.replaceAll("/", "")}`);

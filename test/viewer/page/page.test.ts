@@ -8,7 +8,7 @@ import type { Browser, Page } from "playwright-core";
 import { assistantMessage, userMessage } from "sessile";
 import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { buildViewer, buildViewerModule } from "../../../scripts/viewer.mjs";
+import { buildViewerModule } from "../../../scripts/viewer.mjs";
 import { commands } from "../../../src/cli/commands/index.js";
 import { runProgram } from "../../../src/cli/program.js";
 import { viewerEvents, viewerHtml } from "../../../src/viewer/internal.js";
@@ -16,6 +16,7 @@ import { call, reply, result, sessionId, text, user } from "../../agents/claude-
 import { axeFindings, startChromium, withoutChromium } from "../../support/chromium.js";
 import { Entries } from "../session.js";
 import { familyEntries, hostileChild, hostileEntries, longEntries, richEntries } from "./samples.js";
+import { readViewerTemplate } from "./templates.js";
 
 if (withoutChromium !== undefined) console.log(`skipped: ${withoutChromium}`);
 
@@ -27,7 +28,7 @@ const sizes = [
 ] as const;
 
 // `serve` reads it from the built package, which these tests do without.
-vi.mock("../../../src/viewer/node/internal.js", () => ({ readViewerTemplate: async () => template }));
+vi.mock("../../../src/viewer/node/internal.js", () => import("./templates.js"));
 
 let browser: Browser;
 let template: string;
@@ -37,7 +38,7 @@ const trouble: string[] = [];
 beforeAll(async () => {
   if (withoutChromium !== undefined) return;
   dir = mkdtempSync(join(tmpdir(), "sessile-viewer-"));
-  [browser, template] = await Promise.all([startChromium(), buildViewer()]);
+  [browser, template] = await Promise.all([startChromium(), readViewerTemplate()]);
 });
 afterAll(async () => {
   await browser?.close();
