@@ -55,7 +55,10 @@ const argumentsText = ({ arguments: args }: ToolCall) => JSON.stringify(args ?? 
 
 type Shown = WriteStep & { readonly kind: "user" | "reply" };
 
-/** The steps that were in context together, of the session and of its subagents: a compaction begins anew with its summary and what it keeps. */
+/**
+ * The steps that were in context together, of the session and of its subagents. A compaction begins anew with its
+ * summary and the steps that it keeps.
+ */
 async function* examples(source: WriteSource): AsyncGenerator<readonly (Shown | string)[]> {
   for (const each of [source, ...source.children]) yield* examplesOf(each);
 }

@@ -54,8 +54,9 @@ import { checkInput, declaration, failedResult, resultOf, type Tool, type ToolDe
  * `repeatable`. Arguments that do not pass the schema, an unknown tool and an error of a tool are results. A request that
  * is too long is compacted; content that the provider refuses is left out; what may succeed later is sent again.
  *
- * @throws the provider's error if it cannot be helped; SessileError CONCURRENT_WRITER or TURN_LOST if another process took the turn on;
- *   errors of the session and of the blob store, such as SESSION_CLOSED if it is closed meanwhile: the turn is then as after a crash
+ * @throws the provider's error if it cannot be helped; SessileError CONCURRENT_WRITER or TURN_LOST if another
+ *   process took the turn on; errors of the session and of the blob store. SESSION_CLOSED, if it is closed
+ *   meanwhile, leaves the turn as after a crash
  * @throws TypeError for a tool whose schema has no JSON Schema, or two tools with one name
  * @example
  * ```ts
@@ -404,7 +405,7 @@ class Turn {
       return { error };
     }
     const recorded = await this.#open().catch((error: unknown) => {
-      // Nobody reads the reply: the client is to end its request.
+      // The reply has no reader: the client ends its request.
       stop.abort(error);
       span.end({}, error);
       throw error;

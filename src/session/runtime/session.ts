@@ -379,7 +379,7 @@ export class LiveSession implements Session {
 
   /**
    * Reads new lines for a call that does not tell its caller of them, such as a copy, which must know what was erased.
-   * The next append compares all the same: it would otherwise branch off before entries that nobody has seen.
+   * The next append compares all the same, so that it does not branch off before entries that the caller has not seen.
    */
   async readOn(): Promise<void> {
     const state = this.#state;
