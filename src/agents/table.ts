@@ -38,6 +38,7 @@ const piAgent: AgentRow<"pi"> = {
   title: "pi",
   home: { variables: ["PI_CODING_AGENT_DIR"], folder: ".pi/agent" },
   sessions: [{ folder: "sessions", depth: 1, name: /\.jsonl$/ }],
+  nameId: (path) => /_([^/_]{1,255})\.jsonl$/.exec(path)?.[1],
   resume: (sessionId) => ["pi", "--session", sessionId],
   detect: (value) => (isOwnHeader(value) ? { sure: true } : undefined),
   describe: (_path, windows) => describeOwn(windows, () => true),

@@ -226,6 +226,11 @@ export interface AgentRow<Name extends string = string> {
   /** The files that may be sessions. */
   readonly sessions: readonly AgentPlace[];
   /**
+   * The id of a session in the name of its file; undefined for the file of a part. With it a search lists sessions by
+   * names. Absent if names have none, or if a session's time is not that of its file.
+   */
+  nameId?(path: string): string | undefined;
+  /**
    * The folder of a session's own, relative to the home. A file there without a place is a finding.
    * @default the folder beside its file that has its id as name
    */

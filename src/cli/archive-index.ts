@@ -60,14 +60,13 @@ export async function readIndex(dir: string, { out }: Pick<CommandContext, "out"
   return { v: 1, homes: {}, sessions: {} };
 }
 
-/** The sessions of a store without the copies of those that are found in the homes of agents. */
-export async function withoutCopies(
+/** Tests whether a session of a store is the copy of one that is found in the home of its agent. */
+export async function copyTest(
   store: string,
-  sessions: readonly FoundSession[],
-  foreign: readonly FoundSession[],
+  foreign: readonly Pick<FoundSession, "agent" | "id">[],
   context: CommandContext,
-): Promise<readonly FoundSession[]> {
-  if (sessions.length === 0 || foreign.length === 0) return sessions;
+): Promise<(session: FoundSession) => boolean> {
+  if (foreign.length === 0) return () => false;
   const dir = dirname(store);
   const index = await readIndex(dir, context);
   const copies = new Set<string>();
@@ -75,5 +74,5 @@ export async function withoutCopies(
     const { file, children = [] } = index.sessions[sessionKey({ agent, id })] ?? {};
     for (const path of [file, ...children]) if (path !== undefined) copies.add(join(dir, path));
   }
-  return sessions.filter(({ path }) => !copies.has(path));
+  return ({ path }) => copies.has(path);
 }

@@ -11,7 +11,7 @@ import { searchFound } from "./commands/search.js";
 import { Spending } from "./commands/stats.js";
 import type { FoundSession } from "./named-session.js";
 import { Output } from "./output.js";
-import { namedSessions, parsedQuery } from "./sources.js";
+import { namedSessions, parsedQuery, searchedList } from "./sources.js";
 import { isDatabase } from "./stores.js";
 
 /** The newest sessions come first, since the files of all others are then only listed. */
@@ -75,8 +75,8 @@ export class House {
     const sessions = this.#newestFirst();
     const keys = new Map(sessions.map(({ found, listed }) => [found, listed.key]));
     const query = { text, branch: "path", limit: maxHits, signal } as const;
-    const found = sessions.map(({ found }) => found);
-    for await (const { found: session, hit } of searchFound(found, query, { ...this.#context, signal })) {
+    const lists = searchedList(sessions.map(({ found }) => found));
+    for await (const { found: session, hit } of searchFound(lists, query, { ...this.#context, signal })) {
       const { entryId, role, at, snippet, sessionId } = hit;
       const child = sessionId === session.id ? {} : { session: sessionId };
       yield { key: keys.get(session) ?? "", ...child, entryId, role, at, snippet };

@@ -61,6 +61,11 @@ export interface FoundSession extends NamedSession {
   readonly size: number;
   readonly parent?: string | undefined;
   readonly isArchived?: boolean;
+  /**
+   * Reads the members that are not in the name of its file, such as the project; undefined for a file that is no such
+   * session. Absent for a session that was read.
+   */
+  describe?(): Promise<FoundSession | undefined>;
 }
 
 /** A session that a command reads. */

@@ -24,8 +24,13 @@ import {
   formats,
   isOwnAgent,
 } from "../agents/internal.js";
-import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../agents/node/index.js";
-import { scatteredSession } from "../agents/node/internal.js";
+import {
+  type FindOptions,
+  type FoundSession as ForeignSession,
+  findSessions,
+  sessionFiles,
+} from "../agents/node/index.js";
+import { type ListedSession, listSessions, scatteredSession } from "../agents/node/internal.js";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
 import { SessileError } from "../core/errors/index.js";
 import { directoryTest } from "../core/ids.js";
@@ -33,7 +38,7 @@ import { missingHeaderError } from "../log/internal.js";
 import { memorySessionStore, type Session, type SessionStore } from "../session/index.js";
 import { clockErrorMs } from "../session/internal.js";
 import { fileBlobStore, fileSessionStore, openSessionFile } from "../storage/files/index.js";
-import { withoutCopies } from "./archive-index.js";
+import { copyTest } from "./archive-index.js";
 import {
   type CommandContext,
   type OptionSpec,
@@ -98,32 +103,91 @@ export function parsedQuery(parsed: Parsed, since?: Date): SourceQuery {
   return { agent: textOption(parsed, "agent"), cwd: textOption(parsed, "cwd"), since };
 }
 
-/** Yields the sessions of the stores in question, newest first. */
+/** The sessions of the stores in question, newest first. */
 export async function namedSessions(
   parsed: Parsed,
   context: CommandContext,
   query: SourceQuery = {},
 ): Promise<readonly FoundSession[]> {
+  const { database, dirs, isForeign } = namedPlaces(parsed, context, query);
+  if (database !== undefined)
+    return (await databaseSessions(database, parsed, context, query)).toSorted(byTime);
+  const own = await Promise.all(
+    dirs.map(async (each) => {
+      const found: FoundSession[] = [];
+      for (const partition of await storePartitions(each, parsed, context, query))
+        for await (const session of partition) found.push(session);
+      return found;
+    }),
+  );
+  const foreign = isForeign ? await foreignSessions(parsed, context, query) : [];
+  const lists = dirs.map(async (dir, at) => {
+    const isCopy = await copyTest(dir, foreign, context);
+    return (own[at] ?? []).filter((found) => !isCopy(found));
+  });
+  return [...(await Promise.all(lists)).flat(), ...foreign].sort(byTime);
+}
+
+/** Sessions for a search. */
+export interface SearchedLists {
+  /** Each newest first, by the times of files, and read as it is asked for. */
+  readonly lists: readonly AsyncIterable<FoundSession>[];
+  /** All sessions of other agents in the lists. */
+  readonly foreign: readonly Pick<FoundSession, "agent" | "id">[];
+  /** The number of sessions, if it is known before they are read. */
+  readonly count?: number;
+}
+
+/** The sessions of {@link namedSessions}. Files are read only if the id of a session is not in their name. */
+export async function searchedSessions(
+  parsed: Parsed,
+  context: CommandContext,
+  query: SourceQuery,
+): Promise<SearchedLists> {
+  const { database, dirs, isForeign } = namedPlaces(parsed, context, query);
+  if (database !== undefined) return searchedList(await namedSessions(parsed, context, query));
+  const { foreign, lists } = isForeign ? await listedForeign(parsed, context, query) : searchedList([]);
+  const stores = dirs.map(async (dir) => {
+    const isCopy = await copyTest(dir, foreign, context);
+    const partitions = await storePartitions(dir, parsed, context, query);
+    return partitions.map((sessions) => without(sessions, isCopy));
+  });
+  const own = (await Promise.all(stores)).flat();
+  return { foreign, lists: [...lists, ...own], ...(own.length === 0 && { count: foreign.length }) };
+}
+
+/** Sessions that were read, newest first. */
+export function searchedList(sessions: readonly FoundSession[]): SearchedLists {
+  return { lists: [asynchronous(sessions)], foreign: sessions, count: sessions.length };
+}
+
+async function* asynchronous<T>(items: Iterable<T>): AsyncGenerator<T> {
+  yield* items;
+}
+
+async function* without(
+  sessions: AsyncIterable<FoundSession>,
+  isLeftOut: (found: FoundSession) => boolean,
+): AsyncGenerator<FoundSession> {
+  for await (const found of sessions) if (!isLeftOut(found)) yield found;
+}
+
+const byTime = (a: FoundSession, b: FoundSession) =>
+  a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0;
+
+/** The stores that the options name: a database, or directories, and whether homes of agents are meant too. */
+function namedPlaces(parsed: Parsed, context: CommandContext, { agent }: SourceQuery) {
   const address = textOption(parsed, "store");
-  if (address !== undefined && isDatabase(address)) {
-    const found = await databaseSessions(address, parsed, context, query);
-    return found.toSorted((a, b) => (a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0));
-  }
+  if (address !== undefined && isDatabase(address)) return { database: address, dirs: [], isForeign: false };
   const dir = address ?? textOption(parsed, "dir");
   if (dir !== undefined && !existsSync(resolve(context.cwd, dir)))
     throw notFound(dir, `there is no directory ${SessileError.printable(dir)}`);
+  const isOwn = agent === undefined || agent === ownAgent;
   const dirs = dir === undefined ? ownStores(context) : [resolve(context.cwd, dir)];
-  const isOwn = query.agent === undefined || query.agent === ownAgent;
-  const own = isOwn ? await Promise.all(dirs.map((each) => sessionsIn(each, parsed, context, query))) : [];
   const hasPartition =
     textOption(parsed, "partition") !== undefined || parsed.options["all-partitions"] === true;
-  const isForeign = hasPartition ? false : dir === undefined ? query.agent !== ownAgent : !isOwn;
-  const foreign = isForeign ? await foreignSessions(parsed, context, query) : [];
-  const lists = await Promise.all(
-    dirs.map((each, at) => withoutCopies(each, own[at] ?? [], foreign, context)),
-  );
-  const found = [...lists.flat(), ...foreign];
-  return found.sort((a, b) => (a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0));
+  const isForeign = !hasPartition && (dir === undefined ? agent !== ownAgent : !isOwn);
+  return { dirs: isOwn ? dirs : [], isForeign };
 }
 
 /** The store of the working directory or of the nearest directory above it, as the guide lays it out. */
@@ -139,21 +203,24 @@ function nearest(from: string, name: (dir: string) => string): string | undefine
   }
 }
 
-async function sessionsIn(
+/** The sessions of each partition in question of a store, newest first, read as they are asked for. */
+async function storePartitions(
   dir: string,
   parsed: Parsed,
   context: CommandContext,
   { cwd, since, isList = true }: SourceQuery,
-): Promise<readonly FoundSession[]> {
+): Promise<readonly AsyncIterable<FoundSession>[]> {
   const store = fileSessionStore({ dir });
   if (isList) store.on("skipped", ({ location, error }) => context.out.skip(location, error));
-  const found: FoundSession[] = [];
   const where = { ...(cwd === undefined ? {} : { cwd: resolve(context.cwd, cwd) }), ...(since && { since }) };
-  for (const partition of await partitionsIn(store, parsed)) {
+  let count = 0;
+  const partitions = await partitionsIn(store, parsed);
+  return partitions.map(async function* (partition) {
     for await (const summary of store.list({ ...where, partition, signal: context.signal })) {
       const path = summary.location ?? summary.id;
-      context.out.progress(() => `${found.length} sessions`);
-      found.push({
+      context.out.progress(() => `${count} sessions`);
+      count++;
+      yield {
         agent: ownAgent,
         id: summary.id,
         path,
@@ -166,10 +233,9 @@ async function sessionsIn(
         parent: summary.parentSession,
         isArchived: summary.archivedAt !== undefined,
         open: () => openOwn(path, parsed, context),
-      });
+      };
     }
-  }
-  return found;
+  });
 }
 
 async function openOwn(path: string, parsed: Parsed, context: CommandContext): Promise<OpenedSession> {
@@ -314,43 +380,93 @@ export async function foreignSessions(
   context: CommandContext,
   query: SourceQuery,
 ): Promise<readonly FoundSession[]> {
-  const { signal, out } = context;
-  const cwd = query.cwd === undefined ? undefined : resolve(context.cwd, query.cwd);
-  const isThere = cwd === undefined ? undefined : directoryTest([cwd, await realpath(cwd).catch(() => cwd)]);
+  const { cwd, isThere, homes, inFiles, inRows } = await foreignQuery(parsed, context, query);
   const since = query.since?.getTime();
-  const dir = textOption(parsed, "dir");
-  const homes =
-    dir === undefined || query.agent === undefined
-      ? {}
-      : { homes: { [query.agent]: resolve(context.cwd, dir) } };
+  const options = { agents: inFiles, homes, ...(cwd && { cwd }), ...(since && { since }) };
   const found: FoundSession[] = [];
-  const wanted = agents.filter(({ home, name }) => home !== undefined && (query.agent ?? name) === name);
-  // The directory and the time of a session in a database are in its rows.
-  const hasRowNames = (hasRows: boolean) =>
-    wanted.filter(({ rows }) => (rows !== undefined) === hasRows).map(({ name }) => name);
-  const [inRows, inFiles] = [hasRowNames(true), hasRowNames(false)];
-  const sessions = [
-    findSessions({ agents: inFiles, ...homes, ...(cwd && { cwd }), ...(since && { since }) }),
-    readRows(findSessions({ agents: inRows, ...homes }), (path, error) => {
-      if (query.isList !== false) out.skip(path, error);
-    }),
-  ];
-  for await (const each of joined(sessions)) {
-    signal.throwIfAborted();
-    out.progress(() => `${found.length} sessions of other agents`);
-    if ((isThere !== undefined && !isThere(each.cwd ?? "")) || each.modified < (since ?? 0)) continue;
-    found.push({
-      ...named(each, context),
-      id: each.id,
-      title: each.title,
-      cwd: each.cwd,
-      created: each.created === undefined ? undefined : timeText(each.created),
-      modified: timeText(each.modified),
-      size: each.bytes,
-      parent: each.parent,
-    });
+  for await (const each of joined([findSessions(options), rowSessions(inRows, homes, query, context)])) {
+    context.signal.throwIfAborted();
+    context.out.progress(() => `${found.length} sessions of other agents`);
+    if (isThere(each.cwd ?? "") && each.modified >= (since ?? 0)) found.push(foundForeign(each, context));
   }
   return found;
+}
+
+/** The same by the names of files, of which each is described when it is searched. */
+async function listedForeign(
+  parsed: Parsed,
+  context: CommandContext,
+  query: SourceQuery,
+): Promise<SearchedLists> {
+  const { isThere, homes, inFiles, inRows } = await foreignQuery(parsed, context, query);
+  const since = query.since?.getTime();
+  const listed = await listSessions({ agents: inFiles, homes, ...(since && { since }) });
+  const rows: FoundSession[] = [];
+  for await (const each of rowSessions(inRows, homes, query, context))
+    if (isThere(each.cwd ?? "") && each.modified >= (since ?? 0)) rows.push(foundForeign(each, context));
+  rows.sort(byTime);
+  async function* inOrder() {
+    for (const each of listed) yield listedSession(each, isThere, context);
+  }
+  const ids = listed.map(({ listed: { format, id } }) => ({ agent: format, id }));
+  return { lists: [inOrder(), asynchronous(rows)], foreign: [...ids, ...rows] };
+}
+
+function listedSession(
+  { listed, describe }: ListedSession,
+  isThere: (cwd: string) => boolean,
+  context: CommandContext,
+): FoundSession {
+  const session = foundForeign(listed, context);
+  const whole = async () => {
+    const described = await describe();
+    return described && isThere(described.cwd ?? "") ? foundForeign(described, context) : undefined;
+  };
+  // The history of a fork is in the file of another session, which only its own file names.
+  const isScattered = agentRow(listed.format)?.isScattered === true;
+  const currentFiles = async () => (await whole())?.currentFiles?.() ?? [];
+  return { ...session, describe: whole, ...(isScattered && { currentFiles }) };
+}
+
+async function foreignQuery(parsed: Parsed, context: CommandContext, query: SourceQuery) {
+  const cwd = query.cwd === undefined ? undefined : resolve(context.cwd, query.cwd);
+  const dir = textOption(parsed, "dir");
+  const isNamed = dir !== undefined && query.agent !== undefined;
+  const wanted = agents.filter(({ home, name }) => home !== undefined && (query.agent ?? name) === name);
+  const hasRows = (is: boolean) =>
+    wanted.filter(({ rows }) => (rows !== undefined) === is).map(({ name }) => name);
+  return {
+    cwd,
+    isThere: cwd === undefined ? () => true : directoryTest([cwd, await realpath(cwd).catch(() => cwd)]),
+    homes: isNamed ? { [query.agent as string]: resolve(context.cwd, dir) } : {},
+    inFiles: hasRows(false),
+    // The directory and the time of a session in a database are in its rows.
+    inRows: hasRows(true),
+  };
+}
+
+function rowSessions(
+  inRows: readonly ForeignFormatName[],
+  homes: NonNullable<FindOptions["homes"]>,
+  query: SourceQuery,
+  { out }: CommandContext,
+): AsyncIterable<ForeignSession> {
+  return readRows(findSessions({ agents: inRows, homes }), (path, error) => {
+    if (query.isList !== false) out.skip(path, error);
+  });
+}
+
+function foundForeign(each: ForeignSession, context: CommandContext): FoundSession {
+  return {
+    ...named(each, context),
+    id: each.id,
+    title: each.title,
+    cwd: each.cwd,
+    created: each.created === undefined ? undefined : timeText(each.created),
+    modified: timeText(each.modified),
+    size: each.bytes,
+    parent: each.parent,
+  };
 }
 
 async function* joined<T>(lists: readonly AsyncIterable<T>[]): AsyncGenerator<T> {

@@ -31,7 +31,7 @@ import { formats } from "../../src/agents/internal.js";
 import type { CommandContext, Parsed } from "../../src/cli/command.js";
 import { searchFound } from "../../src/cli/commands/search.js";
 import type { FoundSession as FoundInStore } from "../../src/cli/named-session.js";
-import { namedSessions } from "../../src/cli/sources.js";
+import { searchedList, searchedSessions } from "../../src/cli/sources.js";
 import * as transcript from "../agents/claude-code/transcript.js";
 import { rounds } from "../support/rounds.js";
 import { call } from "./call.js";
@@ -301,7 +301,7 @@ describe("the progress of a search", () => {
     const texts: (() => string)[] = [];
     const out = { progress: (text: () => string) => void texts.push(text) };
     const context = { out, signal: new AbortController().signal } as unknown as CommandContext;
-    for await (const _ of searchFound(sessions, { text: "reef" }, context));
+    for await (const _ of searchFound(searchedList(sessions), { text: "reef" }, context));
     expect(texts.at(-1)?.()).toMatch(/^3 sessions/);
   });
 });
@@ -328,39 +328,79 @@ describe("a search over files of a restored backup", () => {
       ...{ cwd: home, env: {}, signal: new AbortController().signal, now: Date.now },
       out: { progress: () => undefined, skip: expect.unreachable, warn: expect.unreachable },
     } as unknown as CommandContext;
-    const found = await namedSessions(
+    const found = await searchedSessions(
       { positionals: [], options: { dir: home, agent: "claude-code" } } as unknown as Parsed,
       context,
       { agent: "claude-code" },
     );
     const looked: string[] = [];
-    const sessions = found.map((each) => ({
-      ...each,
-      currentFiles: async () => {
-        looked.push(each.id);
-        return (await each.currentFiles?.()) ?? [];
-      },
-      read: (...given: Parameters<NonNullable<FoundInStore["read"]>>) => {
-        read.push(each.id);
-        return (each.read as NonNullable<FoundInStore["read"]>)(...given);
-      },
-    }));
-    return { hits: (query: SearchQuery) => searchFound(sessions, query, context), read, looked };
+    const ends: string[] = [];
+    const described: string[] = [];
+    async function* counted(list: AsyncIterable<FoundInStore>): AsyncGenerator<FoundInStore> {
+      for await (const each of list)
+        yield {
+          ...each,
+          get files() {
+            ends.push(each.id);
+            return each.files ?? [];
+          },
+          currentFiles: async () => {
+            looked.push(each.id);
+            return (await each.currentFiles?.()) ?? [];
+          },
+          describe: async () => {
+            described.push(each.id);
+            const whole = await (each.describe as NonNullable<FoundInStore["describe"]>)();
+            return (
+              whole && {
+                ...whole,
+                read: (...given: Parameters<NonNullable<FoundInStore["read"]>>) => {
+                  read.push(each.id);
+                  return (whole.read as NonNullable<FoundInStore["read"]>)(...given);
+                },
+              }
+            );
+          },
+        };
+    }
+    const sessions = { ...found, lists: found.lists.map(counted) };
+    const hits = (query: SearchQuery) => searchFound(sessions, query, context);
+    return { hits, read, looked, ends, described };
   }
 
   it.each([
-    ["as they were", at],
-    ["all the same", () => at(1000)],
-    ["one after the other in another order", (minute: number) => at(1000 - minute)],
-  ] as const)("reads one session for its first hit, with the times of files %s", async (_, timeOf) => {
-    const { hits, read, looked } = await restored(40, timeOf);
-    const search = hits({ text: "reef" });
+    ["as they were", at, 16],
+    ["all the same", () => at(1000), 64],
+    ["one after the other in another order", (minute: number) => at(1000 - minute), 64],
+  ] as const)("reads one session for its first hit, with the times of files %s", async (_, timeOf, ahead) => {
+    const { hits, read, looked, ends, described } = await restored(300, timeOf);
+    const search = hits({ text: "reef", limit: 1000 });
     const first = await search.next();
-    expect(first.value?.hit.at).toBe(at(39).toISOString());
-    expect([read.length, looked.length]).toEqual([1, 1]);
-    const rest: string[] = [];
-    for await (const { hit } of search) rest.push(hit.at);
-    expect(rest).toEqual(Array.from({ length: 39 }, (_, older) => at(38 - older).toISOString()));
+    expect(first.done).toBe(false);
+    // The place of a hit is printed when the next session is known to be older.
+    expect([read.length, described.length, looked.length]).toEqual([1, 1, 1]);
+    expect(ends.length).toBeLessThanOrEqual(ahead);
+    let count = 1;
+    for await (const _ of search) count++;
+    expect([count, new Set(ends).size, ends.length]).toEqual([300, 300, 300]);
+  });
+
+  it("orders sessions over a number of files, and those of one time by the names of their files", async () => {
+    const newestFirst = (count: number) =>
+      Array.from({ length: count }, (_, of) => at(count - 1 - of).toISOString());
+    const times = async (count: number, timeOf: (minute: number) => Date) => {
+      const found: string[] = [];
+      for await (const { hit } of (await restored(count, timeOf)).hits({ text: "reef", limit: 1000 }))
+        found.push(hit.at);
+      return found;
+    };
+    expect(await times(40, (minute) => at(1000 - minute))).toEqual(newestFirst(40));
+    // The names of these files are in the order of their entries.
+    expect(await times(200, () => at(1000))).toEqual(newestFirst(200));
+    const further = await times(200, (minute) => at(1000 - minute));
+    expect(further).not.toEqual(newestFirst(200));
+    expect(further.toSorted()).toEqual(newestFirst(200).toSorted());
+    expect(await times(200, (minute) => at(1000 - minute))).toEqual(further);
   });
 
   it("loses no entry since a time if the newest one does not stand at the end of its file", async () => {

@@ -22,6 +22,7 @@ export const claudeAgent: AgentRow<"claude-code"> = {
   title: "Claude Code",
   home: { variables: ["CLAUDE_CONFIG_DIR"], folder: ".claude" },
   sessions: [{ folder: "projects/*", name: /\.jsonl$/ }],
+  nameId: (path) => (nameByPath(path).startsWith("agent-") ? undefined : nameByPath(path)),
   // Subagents that a workflow started are in a folder for each run.
   parts: ({ folder }) => [{ folder: `${folder}/subagents`, depth: 8, name: /^agent-.{0,255}\.jsonl?$/ }],
   path: /(?:^|\/)\.claude\/projects\//,

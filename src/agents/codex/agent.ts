@@ -24,6 +24,9 @@ export const codexAgent: AgentRow<"codex"> = {
     { folder: "sessions", depth: 3, name: rolloutName },
     { folder: "archived_sessions", depth: 3, name: rolloutName },
   ],
+  // The name of a later page of a thread ends with the id of the page.
+  nameId: (path) =>
+    /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(path.slice(path.lastIndexOf("/")))?.[0],
   isScattered: true,
   index: {
     file: "session_index.jsonl",

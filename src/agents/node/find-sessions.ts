@@ -3,10 +3,11 @@
  * later.
  */
 
-import { constants } from "node:fs";
+import { constants, lstatSync, type Stats } from "node:fs";
 import { type FileHandle, lstat, open, readdir, readFile, realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { integerOption } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import { directoryTest } from "../../core/ids.js";
@@ -69,10 +70,22 @@ const atOnce = 32;
 export async function* findSessions(
   options: FindOptions = {},
 ): AsyncGenerator<FoundSession, void, undefined> {
-  const { agents = table.map(({ name }) => name), homes = {}, cwd } = options;
-  const since = integerOption("since", options.since, 0, 0);
+  const { cwd } = options;
   if (cwd !== undefined && typeof cwd !== "string")
     throw new TypeError(`cwd: expected a string, got ${typeof cwd}`);
+  const found = await inHomes(options, rowSessions);
+  const isThere = cwd === undefined ? undefined : directoryTest([cwd, await realpath(cwd).catch(() => cwd)]);
+  const sessions = found.filter((session) => isThere === undefined || isThere(session.cwd ?? ""));
+  yield* sessions.sort((a, b) => b.modified - a.modified);
+}
+
+/** Runs a task for the home of each agent that has one, and joins the results. */
+async function inHomes<T>(
+  options: FindOptions,
+  task: (row: Row, home: string, since: number) => Promise<readonly T[]>,
+): Promise<T[]> {
+  const { agents = table.map(({ name }) => name), homes = {} } = options;
+  const since = integerOption("since", options.since, 0, 0);
   const rows = [...new Set(agents)].map((agent) => {
     const row = agentRow(agent);
     if (row !== undefined) return row;
@@ -85,12 +98,81 @@ export async function* findSessions(
       const named = homes[row.name] ?? rowHome(row);
       // The home itself may be a link, such as to a folder of dotfiles.
       const home = named === undefined ? undefined : await realpath(named).catch(() => undefined);
-      return home === undefined ? [] : await rowSessions(row, home, since);
+      return home === undefined ? [] : await task(row, home, since);
     }),
   );
-  const isThere = cwd === undefined ? undefined : directoryTest([cwd, await realpath(cwd).catch(() => cwd)]);
-  const sessions = found.flat().filter((session) => isThere === undefined || isThere(session.cwd ?? ""));
-  yield* sessions.sort((a, b) => b.modified - a.modified);
+  return found.flat();
+}
+
+/** A session by the name, time and size of its file, which is read when it is described. */
+export interface ListedSession {
+  readonly listed: FoundSession;
+  /** The session as `findSessions` yields it, without those that it started; undefined for a file that is none. */
+  describe(): Promise<FoundSession | undefined>;
+}
+
+/**
+ * Lists the sessions of homes, newest first by the times of their files, then by the names of those, the last
+ * first: a name often begins with a time. A file is read only if its name does not have the id of its session.
+ */
+export async function listSessions(options: Omit<FindOptions, "cwd">): Promise<readonly ListedSession[]> {
+  const all = await inHomes(options, listedInHome);
+  const named = all.map((each) => {
+    const [path = ""] = each.listed.paths;
+    return { each, modified: each.listed.modified, name: path.slice(path.lastIndexOf("/") + 1) };
+  });
+  named.sort((a, b) => b.modified - a.modified || (a.name < b.name ? 1 : -1));
+  return named.map(({ each }) => each);
+}
+
+async function listedInHome(row: Row, home: string, since: number): Promise<readonly ListedSession[]> {
+  const { nameId } = row;
+  const all = await rowFiles(row, home);
+  const ids = all.map(({ path }) => nameId?.(path));
+  if (ids.includes(undefined)) {
+    const described = await describeFiles(row, home, all, since);
+    return described.map((listed) => ({ listed, describe: async () => listed }));
+  }
+  const byId = new Map<string, Candidate>();
+  for (const [at, candidate] of all.entries()) {
+    const id = ids[at] as string;
+    const known = byId.get(id);
+    if (known === undefined || known.modified < candidate.modified) byId.set(id, candidate);
+  }
+  const readMore = once(async () => row.index?.read(await textFile(join(home, row.index.file))));
+  const read = async (candidate: Candidate) => {
+    const described = (await describe(row, candidate))?.[1];
+    if (described === undefined) return undefined;
+    const whole = { ...described, ...(await readMore())?.(candidate.path, described.id) };
+    return {
+      session: readFound({ row, home, candidate, others: [], described: whole }),
+      base: described.base,
+    };
+  };
+  const describeWhole = async (candidate: Candidate) => {
+    const found = await read(candidate);
+    const files = new Map<string, FoundSession>();
+    for (let base = found?.base; base !== undefined && !files.has(base); ) {
+      const file = byId.get(base);
+      const next = file && (await read(file));
+      if (next === undefined) break;
+      files.set(base, next.session);
+      base = next.base;
+    }
+    return found && withFiles(found.session, [found.session, ...files.values()]);
+  };
+  return [...byId]
+    .filter(([, { modified }]) => modified >= since)
+    .map(([id, candidate]) => {
+      const { path, modified, bytes } = candidate;
+      const listed = { format: row.name, id, home, paths: [path], modified, bytes };
+      return { listed, describe: once(() => describeWhole(candidate)) };
+    });
+}
+
+function once<T>(task: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined;
+  return () => (result ??= task());
 }
 
 /** The home of an agent on this machine. */
@@ -103,9 +185,19 @@ function rowHome({ home }: Row): string | undefined {
 type Row = AgentRow<ForeignFormatName>;
 type Pair = readonly [Candidate, AgentDescription];
 
-async function rowSessions(row: Row, home: string, since: number): Promise<readonly FoundSession[]> {
+const rowFiles = async (row: Row, home: string): Promise<readonly Candidate[]> =>
+  (await Promise.all(row.sessions.map((place) => placeFiles(home, place)))).flat();
+
+const rowSessions = async (row: Row, home: string, since: number): Promise<readonly FoundSession[]> =>
+  describeFiles(row, home, await rowFiles(row, home), since);
+
+async function describeFiles(
+  row: Row,
+  home: string,
+  all: readonly Candidate[],
+  since: number,
+): Promise<readonly FoundSession[]> {
   const { index } = row;
-  const all = (await Promise.all(row.sessions.map((place) => placeFiles(home, place)))).flat();
   const paths = new Set(all.map(({ path }) => path));
   const candidates = all.filter(({ modified }) => modified >= since);
   const pairs = (await inParallel(candidates, (candidate) => describe(row, candidate))).filter(
@@ -158,14 +250,19 @@ function withRelated(
       for (const child of children.get(id) ?? []) related.add(child);
     }
     for (const id of bases) related.add(id);
-    const all = [...related].flatMap((id) => sessions.get(id)?.session ?? []);
-    return {
-      ...session,
-      paths: all.flatMap(({ paths }) => paths),
-      bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
-    };
+    return withFiles(
+      session,
+      [...related].flatMap((id) => sessions.get(id)?.session ?? []),
+    );
   });
 }
+
+/** A session with the files of these, of which it is the first. */
+const withFiles = (session: FoundSession, all: readonly FoundSession[]): FoundSession => ({
+  ...session,
+  paths: all.flatMap(({ paths }) => paths),
+  bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
+});
 
 async function describe(row: Row, candidate: Candidate): Promise<Pair | undefined> {
   if (candidate.path.endsWith(".db")) return [candidate, { id: candidate.path }];
@@ -398,24 +495,42 @@ async function walk(
   folder: string,
   { depth, name }: { readonly depth: number; readonly name: RegExp },
 ): Promise<readonly Candidate[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  const found = await Promise.all(
-    entries.map(async (entry): Promise<readonly Candidate[]> => {
-      const file = join(folder, entry.name);
-      if (entry.isDirectory()) return depth > 0 ? await walk(home, file, { depth: depth - 1, name }) : [];
-      if (!entry.isFile() || !name.test(entry.name)) return [];
-      const candidate = await homeCandidate(home, file);
-      return candidate === undefined ? [] : [candidate];
-    }),
-  );
-  return found.flat();
+  const found: Candidate[] = [];
+  const folders: string[] = [];
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+    const file = join(folder, entry.name);
+    if (entry.isDirectory()) folders.push(file);
+    if (!entry.isFile() || !name.test(entry.name)) continue;
+    // A promise for each of 10,000 files takes three times as long.
+    if (found.length % filesBetweenTurns === filesBetweenTurns - 1) await nextTurn();
+    const candidate = readCandidate(home, file, statOfFile(file));
+    if (candidate !== undefined) found.push(candidate);
+  }
+  if (depth === 0) return found;
+  const more = await Promise.all(folders.map((each) => walk(home, each, { depth: depth - 1, name })));
+  return [...found, ...more.flat()];
+}
+
+/** Files of which the states are read in one turn of the event loop: about 2 ms. */
+const filesBetweenTurns = 200;
+
+function statOfFile(file: string): Stats | undefined {
+  try {
+    return lstatSync(file, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 /** A regular file with its size and time; undefined for anything else. */
 async function homeCandidate(home: string, file: string): Promise<Candidate | undefined> {
-  const stat = await lstat(file).catch(() => undefined);
+  return readCandidate(home, file, await lstat(file).catch(() => undefined));
+}
+
+function readCandidate(home: string, file: string, stat: Stats | undefined): Candidate | undefined {
   if (stat?.isFile() !== true) return undefined;
-  const path = relative(home, file).split(sep).join("/");
+  const below = file.startsWith(home + sep) ? file.slice(home.length + 1) : relative(home, file);
+  const path = sep === "/" ? below : below.replaceAll(sep, "/");
   return { file, path, modified: Math.trunc(stat.mtimeMs), bytes: stat.size };
 }
 

@@ -20,6 +20,7 @@ import {
 } from "../../session/index.js";
 import { clockSlack, openLog, type SearchBackend, searchSessions } from "../../session/internal.js";
 import { fileSessionStore } from "../../storage/files/index.js";
+import { sessionKey } from "../archive-index.js";
 import {
   type CommandBody,
   type CommandContext,
@@ -31,7 +32,7 @@ import {
 import { openRegular } from "../files.js";
 import { damagedLines, type FoundSession, noteDamage } from "../named-session.js";
 import { truncated } from "../output.js";
-import { namedSessions, parsedQuery, sourceOptions } from "../sources.js";
+import { parsedQuery, type SearchedLists, searchedSessions, sourceOptions } from "../sources.js";
 
 /** As in a store's search. */
 const defaultLimit = 100;
@@ -46,8 +47,8 @@ const search: CommandBody = {
   description: [
     "An entry is found if it has all of the words, in any case; a word also finds longer ones that begin with it.",
     "Words within quotation marks, which a shell takes away unless they are quoted too, are found whole and in this",
-    "order. Hits come newest first. Text that an edit or an erasure took out is not found. It is the rule of",
-    "`store.search`, for sessions of all agents.",
+    "order. Hits come newest first; in a restored backup, whose files have other times, over 64 sessions at once.",
+    "Text that an edit or an erasure took out is not found. It is the rule of `store.search`, for all agents.",
   ],
   finds: "if nothing is found, as with grep",
   arguments: [{ name: "WORDS", kind: "text", multiple: true, description: "Words and phrases." }],
@@ -95,7 +96,7 @@ const search: CommandBody = {
     const branch = textOption(parsed, "branch") === "all" ? "all" : "path";
     // The time of a file may be that of another clock.
     const modified = since && new Date(since.getTime() - clockSlack);
-    const sessions = await namedSessions(parsed, context, parsedQuery(parsed, modified));
+    const sessions = await searchedSessions(parsed, context, parsedQuery(parsed, modified));
     const query = {
       ...({ text, branch, limit: given ?? defaultLimit + 1, signal: context.signal } as const),
       ...(role !== undefined && { role }),
@@ -135,9 +136,12 @@ export interface FoundHit {
   readonly hit: SearchHit;
 }
 
-/** Yields the entries of sessions that match a query, newest first, as `search` of a store does. */
+/**
+ * Yields the entries of sessions that match a query, newest first, as `search` of a store does. Files whose times are
+ * not those of their entries are put in order over {@link maxAhead} of them.
+ */
 export async function* searchFound(
-  sessions: readonly FoundSession[],
+  sessions: SearchedLists,
   query: SearchQuery,
   context: CommandContext,
 ): AsyncGenerator<FoundHit, void, undefined> {
@@ -163,22 +167,21 @@ export async function* searchFound(
 
 /** The sessions as a backend; those whose files cannot have the words are left out. */
 class SearchedSessions implements SearchBackend {
-  readonly #sessions: readonly FoundSession[];
+  readonly #lists: SearchedLists;
   readonly #context: CommandContext;
   readonly #since: number;
   readonly #filesTest: ReturnType<typeof filesTest>;
   readonly #found = new Map<string, FoundSession>();
   /** The sessions by agent and id: a subagent among them is not searched with its parent too. */
-  readonly #ids: ReadonlySet<string>;
+  #ids: ReadonlySet<string> | undefined;
   /** The logs of the import at hand, by their locations: its own, and those of its subagents. */
   #imported: ReadonlyMap<string, SessionLog> = new Map();
 
-  constructor(sessions: readonly FoundSession[], { text, since }: SearchQuery, context: CommandContext) {
-    this.#sessions = sessions;
+  constructor(lists: SearchedLists, { text, since }: SearchQuery, context: CommandContext) {
+    this.#lists = lists;
     this.#context = context;
     this.#since = since?.getTime() ?? 0;
     this.#filesTest = filesTest(text);
-    this.#ids = new Set(sessions.map(({ agent, id }) => `${agent} ${id}`));
   }
 
   /** The session with a log at this location. */
@@ -187,19 +190,20 @@ class SearchedSessions implements SearchBackend {
   }
 
   async *list(): AsyncGenerator<SearchCandidates> {
+    const all = this.#lists.count === undefined ? "" : ` of ${this.#lists.count}`;
     let count = 0;
     let searched = 0;
-    for await (const { found, newestAt: modifiedAt } of this.#newestFirst()) {
+    for await (const { found: named, newestAt: modifiedAt } of this.#newestFirst()) {
       // Without places: the hits that no later session can precede need not wait for the next file with the words.
-      yield { id: found.id, location: found.path, modifiedAt, at: [] };
-      const mayHave = await this.#mayHave(found);
+      yield { id: named.id, location: named.path, modifiedAt, at: [] };
+      const mayHave = await this.#mayHave(named);
+      const found = mayHave && named.describe !== undefined ? await named.describe() : named;
       if (mayHave) count++;
       searched++;
-      const all = this.#sessions.length;
       this.#context.out.progress(
-        () => `${count} sessions with the words, ${searched} of ${all} searched; ${found.path}`,
+        () => `${count} sessions with the words, ${searched}${all} searched; ${named.path}`,
       );
-      if (!mayHave) continue;
+      if (!mayHave || found === undefined) continue;
       const { id, path } = found;
       this.#imported = isOwn(found) ? new Map() : await this.#import(found);
       for (const location of isOwn(found) ? [path] : this.#imported.keys()) {
@@ -211,18 +215,23 @@ class SearchedSessions implements SearchBackend {
 
   /**
    * Sessions by the time of their newest entry, newest first. A file has at least that time, and a much later one
-   * if it is of a backup that was restored: so files are read at their ends as far as the order needs.
+   * if it is of a backup that was restored: so files are read at their ends as far as the order needs, and at most
+   * {@link maxAhead} of them before the first is searched.
    */
   async *#newestFirst(): AsyncGenerator<TimedSession> {
     /** Newest last. */
     const known: TimedSession[] = [];
-    for (let next = 0; ; ) {
+    const sessions = merged(this.#lists.lists);
+    for (let next = await sessions.next(); ; ) {
       this.#context.signal.throwIfAborted();
       const newest = known.at(-1);
-      const { modified } = this.#sessions[next] ?? {};
-      if (modified !== undefined && (newest === undefined || Date.parse(modified) > newest.newestAt)) {
-        const more = this.#sessions.slice(next, next + readAtOnce);
-        next += more.length;
+      const isNewer =
+        next.done !== true &&
+        Date.parse(next.value.modified) > (newest?.newestAt ?? Number.NEGATIVE_INFINITY);
+      if (isNewer && known.length + readAtOnce <= maxAhead) {
+        const more: FoundSession[] = [];
+        for (; next.done !== true && more.length < readAtOnce; next = await sessions.next())
+          more.push(next.value);
         for (const each of await Promise.all(more.map((found) => this.#timed(found)))) {
           const at = known.findLastIndex(({ newestAt }) => newestAt < each.newestAt) + 1;
           known.splice(at, 0, each);
@@ -262,8 +271,10 @@ class SearchedSessions implements SearchBackend {
       const blobs = memoryBlobStore();
       const store = memorySessionStore({ blobs });
       const imported = await found.read?.({ blobs, keep: "none" });
+      this.#ids ??= new Set(this.#lists.foreign.map(sessionKey));
+      const ids = this.#ids;
       const children = imported?.children.filter(
-        ({ header }) => !this.#ids.has(`${found.agent} ${header.id}`),
+        ({ header }) => !ids.has(sessionKey({ agent: found.agent, id: header.id })),
       );
       for (const each of imported === undefined ? [] : [imported, ...(children ?? [])]) {
         const { id } = each.header;
@@ -281,6 +292,28 @@ class SearchedSessions implements SearchBackend {
   }
 }
 
+/** Several lists of sessions as one, newest first by the times of files. */
+async function* merged(lists: readonly AsyncIterable<FoundSession>[]): AsyncGenerator<FoundSession> {
+  const iterators = lists.map((list) => list[Symbol.asyncIterator]());
+  try {
+    const heads = await Promise.all(iterators.map((each) => each.next()));
+    for (;;) {
+      let newest: FoundSession | undefined;
+      let from = 0;
+      for (const [at, { done, value }] of heads.entries()) {
+        if (done === true || (newest !== undefined && newest.modified >= value.modified)) continue;
+        newest = value;
+        from = at;
+      }
+      if (newest === undefined) return;
+      yield newest;
+      heads[from] = await (iterators[from] as AsyncIterator<FoundSession>).next();
+    }
+  } finally {
+    for (const each of iterators) await each.return?.();
+  }
+}
+
 interface TimedSession {
   readonly found: FoundSession;
   /** Milliseconds since 1970. No entry is newer. */
@@ -289,6 +322,8 @@ interface TimedSession {
 
 /** Files whose ends are read at once. */
 const readAtOnce = 16;
+/** Files of which the ends are read before one is searched. */
+const maxAhead = 64;
 const endBytes = 32 * 1024;
 
 /** The newest time that records at the ends of files have; undefined if the end of one has none. */
