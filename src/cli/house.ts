@@ -5,7 +5,13 @@ import { existsSync } from "node:fs";
 import { setImmediate as pause } from "node:timers/promises";
 import { resumeWords } from "../agents/internal.js";
 import { parseQuery, queryProblem } from "../log/internal.js";
-import type { CostsOfSessions, FoundText, ListedSession, ListUpdate } from "../viewer/internal.js";
+import {
+  type CostsOfSessions,
+  type FoundText,
+  type ListedSession,
+  type ListUpdate,
+  maxHits,
+} from "../viewer/internal.js";
 import type { CommandContext, Parsed } from "./command.js";
 import { searchFound } from "./commands/search.js";
 import { Spending } from "./commands/stats.js";
@@ -20,7 +26,6 @@ const recentMs = 7 * 86_400_000;
 const rescanMs = 4000;
 /** The time of a file may be somewhat earlier than that of its last write. */
 const slackMs = 5000;
-const maxHits = 100;
 const keyLength = 16;
 
 interface Known {

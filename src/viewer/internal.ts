@@ -8,4 +8,10 @@ export {
   viewerEvents,
   viewerHtml,
 } from "./html.js";
-export type { CostsOfSessions, FoundText, ListedSession, ListUpdate } from "./page-data.js";
+export {
+  type CostsOfSessions,
+  type FoundText,
+  type ListedSession,
+  type ListUpdate,
+  maxHits,
+} from "./page-data.js";

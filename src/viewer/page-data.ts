@@ -121,6 +121,9 @@ export interface ListUpdate {
   readonly gone: readonly string[];
 }
 
+/** A search over all sessions ends after so many entries. */
+export const maxHits = 100;
+
 /** An entry that has the words of a search, or what is wrong with these. */
 export type FoundText =
   | { readonly problem: string }

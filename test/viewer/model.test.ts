@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { buildSessionContext, contextFrom, parseSession } from "sessile";
+import { buildSessionContext, contextFrom, type Message, parseSession } from "sessile";
 import { describe, expect, it } from "vitest";
 import { readPage } from "../../src/viewer/app/viewer-state.js";
 import {
@@ -485,7 +485,7 @@ describe("the facts of a session", () => {
     expect(pictured.model().facts.title).toBe("what is it?");
     pictured.from(null).all.length = 0;
     pictured.message({ role: "user", content: [shown], timestamp: 1 });
-    expect(pictured.model().facts.title).toBe("[image, image/png]");
+    expect(pictured.model().facts.title).toBe("image");
     entries.add({ type: "session_info", title: "a\u202eb\u001b" });
     expect(entries.model().facts.title).toBe("a[U+202E]b[U+001B]");
   });
@@ -673,9 +673,49 @@ describe("text for people", () => {
       expect(promptParts(text)).toEqual([{ kind: "text", text }]);
   });
 
+  it("has settings before the first message, and instructions and tools, in quiet lines", () => {
+    const entries = new Entries();
+    const setting = (modelId: string) =>
+      entries.add({ type: "model_change", provider: "anthropic", modelId }, modelId);
+    setting("first");
+    entries.add({ type: "thinking_level_change", thinkingLevel: "high" });
+    entries.user("hello", "q1");
+    const toolsAdded = [{ name: "count", description: "Counts.", schema: { type: "object" } }];
+    const told = { role: "system", content: "Be brief.", toolsAdded, timestamp: entries.time };
+    entries.message(told as unknown as Message, "told");
+    entries.reply("hi", {}, "a1");
+    setting("second");
+    const rows = conversationRows(entries.model(), entries.last);
+    expect(rows.map(({ kind, id }) => `${kind} ${id}`)).toEqual([
+      ...["quiet first", "user q1", "quiet told", "assistant a1", "note second"],
+    ]);
+    const names = rows.flatMap((row) =>
+      row.kind === "quiet" ? [row.items.map((item) => item.customType)] : [],
+    );
+    expect(names).toEqual([["model anthropic/first", "thinking high"], ["instructions, tools"]]);
+    const [, note] = rows.flatMap((row) => (row.kind === "quiet" ? row.items : [])).slice(1);
+    expect(note?.content).toMatch(/^Be brief\.\n\n```json\n\[\n\s+\{\s+"name": "count"/);
+  });
+
+  it("has prompts in the short outline, and no output of commands or ids of attachments", () => {
+    const entries = new Entries();
+    entries.user("<local-command-stdout>Compacted</local-command-stdout>", "output");
+    const contentSha256 = "0".repeat(64);
+    const resource = {
+      ...{ resourceId: "res_0123456789abcdef", kind: "image", source: "upload", name: "sketch.png" },
+      ...{ mediaType: "image/png", size: 1, blob: `sha256:${contentSha256}`, contentSha256 },
+    };
+    const text = "[image sketch.png, image/png, res_0123456789abcdef]";
+    const content = [{ type: "text", text, resource }];
+    entries.message({ role: "user", content, timestamp: entries.time } as unknown as Message, "picture");
+    entries.reply("I see it.", {}, "a1");
+    const lines = outlineLines(entries.model(), "short").map(({ id, text }) => `${id}: ${text}`);
+    expect(lines).toEqual(["picture: sketch.png", "a1: I see it."]);
+  });
+
   it("has no internal names", () => {
     const types = ["sessile.meta_message", "sessile.initial_context", "opencode.synthetic", "other.kind"];
-    expect(types.map(typeName)).toEqual([...["note", "initial context", "synthetic", "other.kind"]]);
+    expect(types.map(typeName)).toEqual([...["note", "initial context", "note", "other.kind"]]);
   });
 
   it("has times relative to now", () => {

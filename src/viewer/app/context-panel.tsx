@@ -202,7 +202,7 @@ function roleName(role: string): string {
     assistant: "assistant",
     toolResult: "tool result",
     bashExecution: "shell",
-    custom: "custom",
+    custom: "note",
     system: "system",
     compactionSummary: "summary",
     branchSummary: "branch summary",

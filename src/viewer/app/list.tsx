@@ -14,7 +14,13 @@ import {
   toQueryAddress,
 } from "../model/session-list.js";
 import { agoText, bytesText, costText, countText, timeText, visibleText } from "../model/text.js";
-import type { CostsOfSessions, FoundText, ListedSession, ListUpdate } from "../page-data.js";
+import {
+  type CostsOfSessions,
+  type FoundText,
+  type ListedSession,
+  type ListUpdate,
+  maxHits,
+} from "../page-data.js";
 import { useUpdate, useVirtualList } from "./hooks.js";
 
 const firstPollMs = 150;
@@ -104,7 +110,9 @@ function status(list: SessionList, texts: Texts): string {
   const sessions = count === 1 ? "1 session" : `${count.toLocaleString("en")} sessions`;
   if (!list.isWhole) return `${sessions}, looking for more…`;
   if (texts.state === "searching") return `${texts.hits.length} hits, searching…`;
-  return texts.state === "done" ? `${texts.hits.length} hits` : sessions;
+  if (texts.state !== "done") return sessions;
+  const hits = texts.hits.length;
+  return hits === 1 ? "1 hit" : `${hits >= maxHits ? "the first " : ""}${hits} hits`;
 }
 
 // The search over the text of all sessions: hits come one after the other.

@@ -2,9 +2,15 @@
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { messageText } from "../../content/index.js";
 import type { SessionEntry } from "../../session/index.js";
-import { contextTokens, costOfReply, type QuietItem, type Reply, type Row } from "../model/rows.js";
+import {
+  contextTokens,
+  costOfReply,
+  type QuietItem,
+  type Reply,
+  type Row,
+  systemNote,
+} from "../model/rows.js";
 import { searchPattern } from "../model/search.js";
 import { costText, countText, durationText, timeText, typeName, visibleText } from "../model/text.js";
 import { Blocks, Fold, Replies } from "./blocks.js";
@@ -75,7 +81,7 @@ const RowBody = memo(
           </>
         );
       case "system":
-        return <FoldedText id={`${row.id}/system`} rowId={row.id} text={systemText(row)} kind="text" />;
+        return <Blocks rowId={row.id} content={systemNote(row.message).content} calls={[]} />;
       case "compaction":
         return (
           <>
@@ -166,7 +172,7 @@ function rowName(row: Row): string {
     case "bash":
       return "Shell command of the user";
     case "custom":
-      return typeName(row.message.customType);
+      return typeName(row.message.customType).replace(/^[a-z]/, (letter) => letter.toUpperCase());
     case "quiet":
       return "Note";
     case "system":
@@ -252,7 +258,7 @@ function RowHead({ row, state, isInPanel }: RowHeadProps) {
 function sinceStart(time: number, { model }: ViewerState): string {
   const { first } = model.facts;
   if (first === undefined || !(time > first - 1000)) return timeText(time);
-  return time - first < 1000 ? "start" : `+${durationText(time - first)}`;
+  return time <= first ? "start" : `+${durationText(time - first)}`;
 }
 
 interface ContextButtonProps {
@@ -348,7 +354,13 @@ function Quiet({ rowId, items }: { readonly rowId: string; readonly items: reado
   ];
   const text = () => JSON.stringify(items);
   return (
-    <Fold id={`${rowId}/quiet`} rowId={rowId} text={text} class="quiet-part" summary={summary.join("; ")}>
+    <Fold
+      id={`${rowId}/quiet`}
+      rowId={rowId}
+      text={text}
+      class="quiet-part"
+      summary={<span class="quiet-names">{summary.join("; ")}</span>}
+    >
       {items.map(({ id, customType, content, data }) => (
         <div key={id} class="quiet-item">
           {items.length > 1 && <p class="small">{typeName(customType)}</p>}
@@ -366,19 +378,6 @@ function Quiet({ rowId, items }: { readonly rowId: string; readonly items: reado
       ))}
     </Fold>
   );
-}
-
-function systemText(row: Row & { readonly kind: "system" }): string {
-  const { sections, toolsAdded, toolsRemoved } = row.message as {
-    readonly sections?: Readonly<Record<string, string | null>>;
-    readonly toolsAdded?: readonly unknown[];
-    readonly toolsRemoved?: readonly unknown[];
-  };
-  const texts = [messageText(row.message)];
-  for (const [name, text] of Object.entries(sections ?? {})) texts.push(`[${name}]\n${text ?? "(removed)"}`);
-  if (toolsAdded !== undefined) texts.push(`Tools: ${JSON.stringify(toolsAdded, null, 2)}`);
-  if (toolsRemoved !== undefined) texts.push(`Tools removed: ${JSON.stringify(toolsRemoved)}`);
-  return texts.filter((text) => text !== "").join("\n\n");
 }
 
 // A reply while it is written: the last row, which is no entry of the session yet.

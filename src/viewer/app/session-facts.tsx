@@ -167,7 +167,7 @@ function totalText({ cost, unknown }: SessionCost): string {
   const calls = unknown.reduce((sum, { unpriced }) => sum + unpriced, 0);
   if (calls === 0) return costText(cost.total);
   const unpriced = calls === 1 ? "1 call without a price" : `${calls} calls without a price`;
-  return cost.total === 0 ? `unknown (${unpriced})` : `at least ${costText(cost.total)} (${unpriced})`;
+  return cost.total === 0 ? `cost unknown (${unpriced})` : `at least ${costText(cost.total)} (${unpriced})`;
 }
 
 function CostTable({ cost }: { readonly cost: SessionCost }) {

@@ -28,7 +28,7 @@ import {
 import { applyUpdates, entryUpdates, noRow } from "../../session/internal.js";
 import type { PageEntry } from "../page-data.js";
 import { isTalk, type SessionModel, subagentLink, subagentType } from "./session-model.js";
-import { firstLine, promptText, typeName } from "./text.js";
+import { firstLine, isPrompt, promptText, typeName } from "./text.js";
 import { lookVerb } from "./tool-views.js";
 
 /** A call in a row, with its result. */
@@ -78,7 +78,7 @@ export interface Reply extends Answer {
   readonly time: number;
 }
 
-/** A message that its user does not see, or a record of an extension. */
+/** A message that its user does not see, a record of an extension, or a setting before the first message. */
 export interface QuietItem {
   readonly id: string;
   readonly customType: string;
@@ -146,11 +146,12 @@ const maxJoined = 100;
 function joinedRows(rows: readonly Row[]): readonly Row[] {
   const joined: Row[] = [];
   let speaker: string | undefined;
-  for (const row of rows) {
+  const firstMessage = rows.findIndex(({ kind }) => kind === "user" || kind === "assistant");
+  for (const [at, row] of rows.entries()) {
     const last = joined.at(-1);
     const size = last?.with.length ?? 0;
     const isPlain = row.branches === undefined && row.label === undefined && row.updated === undefined;
-    const items = quietItems(row);
+    const items = quietItems(row, at < firstMessage);
     if (items !== undefined && isPlain) {
       const before = last?.kind === "quiet" && size < maxJoined ? joined.pop() : undefined;
       const known = before?.kind === "quiet" ? before.items : [];
@@ -183,15 +184,55 @@ const notable: ReadonlySet<string> = new Set([
   ...["sessile.api_error", "sessile.unreadable", "sessile.lost", "opencode.error"],
 ]);
 
-function quietItems(row: Row): readonly QuietItem[] | undefined {
+function quietItems(row: Row, isFirst: boolean): readonly QuietItem[] | undefined {
   const { id } = row;
+  if (row.kind === "system") return [{ id, ...systemNote(row.message) }];
   if (row.kind === "custom" && !row.message.display) {
     const { customType, content } = row.message;
     return [{ id, customType, content }];
   }
-  if (row.kind !== "note" || row.entry.type !== "custom") return undefined;
+  if (row.kind !== "note") return undefined;
+  const setting = isFirst ? settingText(row.entry) : undefined;
+  if (setting !== undefined) return [{ id, customType: setting, data: row.entry }];
+  if (row.entry.type !== "custom") return undefined;
   const { customType, data } = row.entry;
   return notable.has(customType) ? undefined : [{ id, customType, data }];
+}
+
+/** What a session begins with is one line, so that the first message is near the top. */
+function settingText(entry: SessionEntry): string | undefined {
+  if (entry.type === "model_change") return `model ${entry.provider}/${entry.modelId}`;
+  if (entry.type === "thinking_level_change") return `thinking ${entry.thinkingLevel}`;
+  return undefined;
+}
+
+/** Instructions and tools that a session tells the model, in Markdown. */
+export function systemNote(message: SystemMessage): {
+  readonly customType: string;
+  readonly content: string;
+} {
+  const {
+    sections = {},
+    toolsAdded,
+    toolsRemoved,
+  } = message as {
+    readonly sections?: Readonly<Record<string, string | null>>;
+    readonly toolsAdded?: readonly unknown[];
+    readonly toolsRemoved?: readonly unknown[];
+  };
+  const instructions = [
+    messageText(message),
+    ...Object.entries(sections).map(([name, text]) => `[${name}]\n${text ?? "(removed)"}`),
+  ].filter((text) => text !== "");
+  const tools = [
+    ...(toolsAdded === undefined ? [] : [`\`\`\`json\n${JSON.stringify(toolsAdded, null, 2)}\n\`\`\``]),
+    ...(toolsRemoved === undefined ? [] : [`Tools removed: ${JSON.stringify(toolsRemoved)}`]),
+  ];
+  const names = [
+    ...(instructions.length > 0 ? ["instructions"] : []),
+    ...(tools.length > 0 ? ["tools"] : []),
+  ];
+  return { customType: names.join(", ") || "note", content: [...instructions, ...tools].join("\n\n") };
 }
 
 function isLook({ call, state }: RowCall): boolean {
@@ -573,7 +614,8 @@ function entryKind(entry: PageEntry): OutlineLine["kind"] {
   if (subagentLink(entry) !== undefined) return "subagent";
   if (entry.type !== "message") return "other";
   const { message } = entry;
-  if (message.role === "user") return "user";
+  // The output of a command is no prompt.
+  if (message.role === "user") return isPrompt(message) ? "user" : "other";
   if (message.role !== "assistant") return "other";
   return message.stopReason === "error" ? "error" : "assistant";
 }
@@ -609,6 +651,8 @@ function describeEntry(entry: PageEntry): string {
       return `thinking ${firstLine(entry.thinkingLevel)}`;
     case "custom":
       return subagentLink(entry) === undefined ? firstLine(typeName(entry.customType)) : "Subagent";
+    case "session_info":
+      return `named ${firstLine(entry.title ?? entry.name ?? "")}`;
     case "custom_message":
       return firstLine(typeName(entry.customType));
     case "label":

@@ -1,6 +1,6 @@
 /** Text for people: numbers with units, first lines, and hidden characters made visible. */
 
-import { messageText, type UserMessage } from "../../content/index.js";
+import { isResource, messageText, type UserMessage } from "../../content/index.js";
 
 /**
  * Characters that change how the text around them is shown: bidirectional embeddings, overrides and isolates,
@@ -33,7 +33,32 @@ export function promptText(message: UserMessage): string {
   if (typeof content === "string") return typedText(content);
   const words = content.filter((block) => block.type === "text" && block.resource === undefined);
   const text = messageText({ ...message, content: words });
-  return text.trim() === "" ? messageText(message) : typedText(text);
+  return text.trim() === "" ? attachmentNames(content) : typedText(text);
+}
+
+function attachmentNames(content: Exclude<UserMessage["content"], string>): string {
+  return content
+    .flatMap((block) => {
+      if (block.type === "image") return "image";
+      if (block.type !== "text" || !isResource(block.resource)) return [];
+      const { name, kind } = block.resource;
+      return name ?? kind;
+    })
+    .join(", ");
+}
+
+/** Whether a user's message has words, a command or an attachment: the output of a command alone is no prompt. */
+export function isPrompt({ content }: UserMessage): boolean {
+  const texts =
+    typeof content === "string"
+      ? [content]
+      : content.map((block) => {
+          return block.type === "text" && block.resource === undefined ? block.text : undefined;
+        });
+  return texts.some(
+    (text) =>
+      text === undefined || promptParts(text).some(({ kind }) => kind === "text" || kind === "command"),
+  );
 }
 
 function typedText(text: string): string {
@@ -112,6 +137,7 @@ export function promptParts(source: string): readonly PromptPart[] {
 /** Types of entries with other words for readers than their names. */
 const typeNames: ReadonlyMap<string, string> = new Map([
   ["meta_message", "note"],
+  ["synthetic", "note"],
   ["api_error", "API error"],
   ["user_event", "event"],
   ["foreign", "source file"],

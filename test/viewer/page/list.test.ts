@@ -122,7 +122,7 @@ describe.skipIf(withoutChromium !== undefined)("the list of all sessions in Chro
     const hit = page.locator(".hit");
     await hit.getByText("assistant: I mend the parser of dates.").waitFor();
     expect(await page.locator(".entry").count()).toBe(1);
-    await page.getByText("1 hits").waitFor();
+    await page.getByText("1 hit", { exact: true }).waitFor();
     await page.reload();
     await hit.getByText("assistant: I mend the parser of dates.").waitFor();
     await hit.getByRole("link").click();

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
+import type { Message } from "sessile";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildViewer } from "../../../scripts/viewer.mjs";
 import { viewerHtml } from "../../../src/viewer/internal.js";
@@ -116,6 +117,54 @@ describe.skipIf(withoutChromium !== undefined)("the look of the viewer", () => {
       expect((await page.locator("article").first().boundingBox())?.y).toBe(first?.y);
       await page.context().close();
     }
+  });
+
+  it("begins with the first message also behind settings and instructions", async () => {
+    const entries = new Entries();
+    entries.add({ type: "model_change", provider: "anthropic", modelId: "claude-opus-5-5" });
+    entries.add({ type: "thinking_level_change", thinkingLevel: "high" });
+    entries.add({ type: "custom", customType: "sessile.instructions", data: { text: "x" } });
+    const told = { role: "system", content: "Rules.\n".repeat(40), toolsAdded: [{ name: "a", schema: {} }] };
+    entries.message({ ...told, timestamp: entries.time } as unknown as Message);
+    entries.user("Hello.", "q1");
+    entries.reply("Hi.");
+    for (const [size, most] of [
+      [widths[0], 160],
+      [widths[3], 200],
+    ] as const) {
+      const page = await open(entries, size);
+      expect((await row(page, "q1").boundingBox())?.y).toBeLessThanOrEqual(most);
+      await page.context().close();
+    }
+  });
+
+  it("keeps one distance between lines of calls, and all facts in view beside the panel", async () => {
+    const entries = new Entries();
+    entries.user("Go.", "q1");
+    const replies = [["c1", "c2"], ["c3"], ["c4"]];
+    for (const [at, ids] of replies.entries()) {
+      const calls = ids.map((id) => entries.call("bash", { command: `run ${id}` }, id));
+      entries.reply(calls, { model: "a-model-with-quite-a-long-name-20260101" }, `r${at}`);
+      for (const id of ids) entries.result(id, "bash", "ok");
+    }
+    const page = await open(entries, widths[0]);
+    const lines = page.locator(".tool > .fold-summary");
+    await expect.poll(() => lines.count()).toBe(4);
+    const tops = await lines.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
+    expect(tops.slice(1).map((top, at) => top - (tops[at] ?? 0))).toEqual([28, 28, 28]);
+    await page.keyboard.press("c");
+    await page.getByRole("complementary", { name: "Context" }).waitFor();
+    const cut = await page
+      .locator(".facts-button bdi:not(:nth-of-type(2))")
+      .evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length);
+    expect(cut).toBe(0);
+    const [box, last] = await Promise.all([
+      page.locator(".facts-button").boundingBox(),
+      page.locator(".facts-button bdi").last().boundingBox(),
+    ]);
+    const right = (one: typeof box) => (one?.x ?? 0) + (one?.width ?? 0);
+    expect(right(last)).toBeLessThanOrEqual(right(box));
+    await page.context().close();
   });
 
   it("scrolls by the timeline, with the mouse and with keys", async () => {
