@@ -2,7 +2,8 @@
 // reload.
 //
 //   POST   /api/chat                     a turn; answered with the UI message stream
-//   GET    /api/chat/:id/stream          the running turn from its first chunk; 204 if there is none
+//   GET    /api/chat/:id/stream          the running turn from its first chunk, also that of another server on the
+//                                        same store; goes on with one whose server has ended; 204 if there is none
 //   DELETE /api/chat/:id/stream          stops the turn; answered once the reply so far is stored
 //   GET    /api/chat/:id                 the messages of the current branch
 //   DELETE /api/chat/:id                 deletes the chat
@@ -79,39 +80,21 @@ export async function startChatServer(options: ChatServerOptions): Promise<ChatS
   const routes: Readonly<Record<string, Route>> = {
     "POST /": async (request, response) => {
       const { id, messages } = await asTurn(await readJson(request, maxBodyBytes));
-      if (turns.has(id)) throw conflict("a turn is running");
-      let end = () => {};
-      const turn: Turn = {
-        running: new RunningTurn(),
-        ended: new Promise((done) => (end = done)),
-        replies: undefined,
-      };
-      // Before anything is awaited: of two requests for one chat the second is refused.
-      turns.set(id, turn);
-      const finish = async (session?: Session) => {
-        await session?.close().catch(report);
-        turns.delete(id);
-        end();
-      };
-      let session: Session | undefined;
-      try {
-        session = await openOrCreate(sessions, id, options.dir);
-        turn.replies = uiReplies(session, { fileUrl: fileUrlOf(id) });
-        await store(session, messages, turn.running.signal);
-      } catch (error) {
-        await finish(session);
-        throw refusalOf(error);
-      }
-      session.publish({ type: "status", status: "busy" });
-      const stream = turn.replies.stream();
-      void run(session, turn.running).then(finish);
+      const { turn, stream } = await begin(id, (session, signal) => store(session, messages, signal));
       await send(response, stream, turn.ended);
     },
     "GET /:id/stream": async (_request, response, { id }) => {
-      const turn = turns.get(id);
-      const stream = turn?.replies?.resume();
-      if (turn !== undefined && stream !== undefined) return send(response, stream, turn.ended);
-      response.writeHead(204, commonHeaders).end();
+      const turn = turns.get(id) ?? (await takeOver(id));
+      if (turn !== undefined) {
+        const stream = await turn.replies?.resume();
+        if (stream !== undefined) return send(response, stream, turn.ended);
+      }
+      await using session = await openToRead(sessions, id);
+      const replies = session && uiReplies<UIMessageChunk>(session, { fileUrl: fileUrlOf(id) });
+      const stream = await replies?.resume();
+      if (stream === undefined) response.writeHead(204, commonHeaders).end();
+      else await send(response, stream, Promise.resolve());
+      replies?.close();
     },
     "DELETE /:id/stream": async (_request, response, { id }) => {
       const running = turns.get(id);
@@ -123,8 +106,10 @@ export async function startChatServer(options: ChatServerOptions): Promise<ChatS
     },
     "GET /:id": async (_request, response, { id }) => {
       await using session = await openToRead(sessions, id);
-      const show = { fileUrl: fileUrlOf(id), running: turns.has(id) };
-      sendJson(response, 200, session === undefined ? [] : await toUIMessages(await session.path(), show));
+      if (session === undefined) return sendJson(response, 200, []);
+      const { state } = await session.turnState();
+      const show = { fileUrl: fileUrlOf(id), running: state === "busyElsewhere" };
+      sendJson(response, 200, await toUIMessages(await session.path(), show));
     },
     "DELETE /:id": async (_request, response, { id }) => {
       if (turns.has(id)) throw conflict("a turn is running");
@@ -173,6 +158,53 @@ export async function startChatServer(options: ChatServerOptions): Promise<ChatS
     },
   };
 
+  /** Opens a session, and starts a turn of it that ends by itself. Of two for one chat the second is refused. */
+  async function begin(
+    id: string,
+    prepare: (session: Session, signal: AbortSignal) => Promise<void>,
+  ): Promise<{ readonly turn: Turn; readonly stream: ReadableStream<UIMessageChunk> }> {
+    if (turns.has(id)) throw conflict("a turn is running");
+    let end = () => {};
+    const turn: Turn = {
+      running: new RunningTurn(),
+      ended: new Promise((done) => (end = done)),
+      replies: undefined,
+    };
+    turns.set(id, turn);
+    const finish = async (session?: Session) => {
+      await session?.close().catch(report);
+      turns.delete(id);
+      end();
+    };
+    let session: Session | undefined;
+    try {
+      session = await openOrCreate(sessions, id, options.dir);
+      if ((await session.turnState()).state === "busyElsewhere")
+        throw conflict("a turn is running elsewhere");
+      const replies = uiReplies<UIMessageChunk>(session, { fileUrl: fileUrlOf(id) });
+      turn.replies = replies;
+      await prepare(session, turn.running.signal);
+      session.publish({ type: "status", status: "busy" });
+      const stream = replies.stream();
+      void run(session, turn.running, replies).then(finish);
+      return { turn, stream };
+    } catch (error) {
+      await finish(session);
+      throw refusalOf(error);
+    }
+  }
+
+  /** Goes on with a reply whose process has ended. */
+  async function takeOver(id: string): Promise<Turn | undefined> {
+    await using session = await openToRead(sessions, id);
+    if ((await session?.turnState())?.state !== "interruptedReply") return undefined;
+    // Another request may be faster, here or in another process: its turn is followed.
+    return begin(id, async () => undefined).then(
+      ({ turn }) => turn,
+      () => turns.get(id),
+    );
+  }
+
   async function store(session: Session, messages: readonly UIMessage[], signal: AbortSignal): Promise<void> {
     // A process that died left calls without results; a result has to stand before the next message.
     await closeOpenCalls(session);
@@ -187,12 +219,15 @@ export async function startChatServer(options: ChatServerOptions): Promise<ChatS
     await appendUIMessages(session, messages, { blobs, limits: limitProfiles.anthropic, resource, signal });
   }
 
-  async function run(session: Session, turn: RunningTurn): Promise<Session> {
+  async function run(session: Session, turn: RunningTurn, replies: UIReplies): Promise<Session> {
+    // If another process was faster, the reply is that of its turn, and ends with it.
+    const told = replies.stream().pipeTo(new WritableStream());
     const message = await answer(session, turn, { ...options, blobs }).catch((error: unknown) => {
       report(error);
       return failureOf(error).body.message;
     });
     session.publish({ type: "status", status: "idle", ...(message === undefined ? {} : { message }) });
+    await told;
     return session;
   }
 

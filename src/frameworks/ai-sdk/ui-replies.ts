@@ -1,25 +1,44 @@
-/** The running reply of a session as a stream of `useChat`: from its ephemeral events and its entries. */
+/** The running turn of a session as a stream of `useChat`, whichever process runs it. */
 
-import type { AssistantMessage, ToolResultMessage } from "../../content/index.js";
-import type { EphemeralEvent, Session, SessionEntry, UnknownEntry } from "../../session/index.js";
-import { assistantParts, resultFields, type ToUIMessagesOptions } from "./to-ui-messages.js";
-import type { UiChunk, UiPart } from "./ui-message.js";
+import type { AssistantMessage, Message, ToolResultMessage } from "../../content/index.js";
+import { sleep } from "../../core/concurrency.js";
+import { SessileError } from "../../core/errors/index.js";
+import type { EphemeralEvent, ReplyDelta, Session, SessionEntry, UnknownEntry } from "../../session/index.js";
+import { interruptedWords } from "../../session/internal.js";
+import { assistantParts, resultFields, type ToUIMessagesOptions, updatedMessages } from "./to-ui-messages.js";
+import { type UiChunk, type UiPart, uiNote } from "./ui-message.js";
 
-/** The replies of an open session. */
+/** The replies of an open session. A reply is all that one turn adds to the page: its steps, calls and results. */
 export interface UIReplies<C extends UiChunk = UiChunk> {
-  /** The running reply from its first chunk on; of the next one, if none runs: the answer to a post. */
+  /**
+   * The running reply; the next one, if none runs: the answer to a post. Of a reply that goes on with stored steps,
+   * which the page that posted shows, it has the new ones.
+   */
   stream(): ReadableStream<C>;
-  /** The running reply from its first chunk on; undefined if none runs: the answer to a reconnection. */
-  resume(): ReadableStream<C> | undefined;
+  /**
+   * The running reply from its first step on, whichever process runs it; undefined if none runs: the answer to a
+   * reconnection. A reply whose process has ended is followed, too: what was recorded of it, then what the process
+   * says that takes the turn over. It ends with an error if none does within 10 seconds.
+   */
+  resume(): Promise<ReadableStream<C> | undefined>;
   /** Stops listening, and ends the streams. */
   close(): void;
 }
 
+/** What is read of a session. */
+type RepliedSession = Pick<
+  Session,
+  "on" | "leafId" | "recent" | "refresh" | "turnState" | "follow" | "followReply"
+>;
+
 /**
- * Follows an open session, and gives its running reply to any number of pages, whenever they come. A reply
- * begins with the status `busy`, the first delta or the first message, and ends with a message that calls no
- * tool, or with the status `idle`, whose `message` is then an error. Text that was not published comes with
- * its message.
+ * Follows an open session, and gives its running reply to any number of pages, whenever they come. A reply of this
+ * handle begins with the status `busy`, the first delta or the first message. It ends with a message that calls no
+ * tool, or with the status `idle`, whose `message` is then an error. Without the status `busy` an aborted or failed
+ * message ends it as well; with it the turn may go on after one. Text that was not published comes with its message.
+ *
+ * The turn of another handle or process is read from the store. Give `resume` a handle that is open for reading: its
+ * leaf is the newest entry.
  *
  * Publish deltas with the `messageId` that the first message of the reply will have as its entry's id: it is
  * then the same before and after a reload.
@@ -28,26 +47,27 @@ export interface UIReplies<C extends UiChunk = UiChunk> {
  * ```ts
  * const replies = uiReplies(session);
  * session.publish({ type: "text_delta", delta: "Hel", messageId: "reply-1" });
- * const chunks = replies.resume(); // for GET /api/chat/ID/stream; without a running reply, answer 204
+ * const chunks = await replies.resume(); // for GET /api/chat/ID/stream; without a running reply, answer 204
  * ```
  */
 export function uiReplies<C extends UiChunk = UiChunk>(
-  session: Pick<Session, "on">,
+  session: RepliedSession,
   options: Pick<ToUIMessagesOptions, "fileUrl"> = {},
 ): UIReplies<C> {
-  const follower = new ReplyFollower(options);
+  const follower = new ReplyFollower(session, options);
   const offs = [
     session.on("ephemeral", (event) => {
       // Before the event is handled, so that a page that reconnects now finds the reply.
       if (event.type === "status" && event.status === "busy") follower.log();
-      follower.queue(() => follower.published(event));
+      const { leafId } = session;
+      follower.queue(() => follower.published(event, leafId));
     }),
     session.on("entry", ({ entry }) => follower.queue(() => follower.appended(entry))),
     session.on("closed", () => follower.queue(async () => follower.end())),
   ];
   return {
-    stream: () => follower.log().read() as ReadableStream<never>,
-    resume: () => follower.running?.read() as ReadableStream<never> | undefined,
+    stream: () => follower.log().read({ isNew: true }) as ReadableStream<never>,
+    resume: async () => (await follower.resume())?.read() as ReadableStream<never> | undefined,
     close() {
       for (const off of offs) off();
       follower.end();
@@ -55,37 +75,61 @@ export function uiReplies<C extends UiChunk = UiChunk>(
   };
 }
 
+/** How long a turn is followed whose process has ended, and how often one of another process is looked at. */
+const takeOverMs = 10_000;
+const pollMs = 500;
+
 /** Text or reasoning that was published. */
 interface Streamed {
   readonly type: "text" | "reasoning";
   readonly id: string;
+  /** The reply of another process, and the block of it. */
+  readonly of?: { readonly replyId: string; readonly index: number };
   text: string;
 }
 
+type SentChunk = UiChunk & { readonly [field: string]: unknown };
+
 class ReplyFollower {
   running: ChunkLog<UiChunk> | undefined;
+  readonly #session: RepliedSession;
   readonly #options: Pick<ToUIMessagesOptions, "fileUrl">;
   #work: Promise<void> = Promise.resolve();
+  /** Whether the steps before the reply's first event were read. */
+  #isRead = false;
   #isStarted = false;
+  /** Whether stored steps are handled. */
+  #isEarlier = false;
+  /** Whether the handle said that it is at work. */
+  #isBusy = false;
+  /** Ends the following of another process's turn. */
+  #watch: AbortController | undefined;
+  #wake = () => {};
   /** Whether a step is open; its message may be there already. */
   #step: "none" | "streaming" | "answered" = "none";
+  /** How the reply ends if no step follows the last message. */
+  #failure: { readonly chunk: SentChunk; readonly isInterruption: boolean } | undefined;
   #streamed: Streamed[] = [];
   #open: Streamed | undefined;
   #parts = 0;
   /** The messages of the running reply, and of the last one that is whole: nothing is added to that one. */
   #messageIds = new Set<unknown>();
   #wholeIds: ReadonlySet<unknown> = new Set();
+  /** Entries of the running reply that were handled. */
+  readonly #handled = new Set<string>();
 
-  constructor(options: Pick<ToUIMessagesOptions, "fileUrl">) {
+  constructor(session: RepliedSession, options: Pick<ToUIMessagesOptions, "fileUrl">) {
+    this.#session = session;
     this.#options = options;
   }
 
   /** Handles events one after the other, since the address of a file may be asynchronous. */
-  queue(act: () => Promise<void>): void {
+  queue(act: () => Promise<void>): Promise<void> {
     this.#work = this.#work.then(act).catch((error: unknown) => {
       this.#push({ type: "error", errorText: error instanceof Error ? error.message : String(error) });
       this.end();
     });
+    return this.#work;
   }
 
   log(): ChunkLog<UiChunk> {
@@ -93,20 +137,39 @@ class ReplyFollower {
     return this.running;
   }
 
+  /** The running reply; follows that of another process. */
+  async resume(): Promise<ChunkLog<UiChunk> | undefined> {
+    await this.#work;
+    if (this.running === undefined) {
+      await this.#session.refresh();
+      await this.#work;
+      const { state } = await this.#session.turnState();
+      if (state === "busyElsewhere" || state === "interruptedReply") this.#watchTurn();
+    }
+    return this.running;
+  }
+
   end(): void {
+    this.#unwatch();
     this.running?.end();
     this.running = undefined;
+    this.#isRead = false;
     this.#isStarted = false;
+    this.#failure = undefined;
     this.#step = "none";
     this.#streamed = [];
     this.#open = undefined;
+    this.#handled.clear();
   }
 
-  async published(event: EphemeralEvent): Promise<void> {
+  /** @param leafId the leaf at the event */
+  async published(event: EphemeralEvent, leafId: string | null): Promise<void> {
     switch (event.type) {
       case "text_delta":
       case "thinking_delta":
         if (!this.#isStarted && this.#wholeIds.has(event.messageId)) return;
+        this.#unwatch();
+        await this.#readEarlier(leafId);
         this.#delta(event.type === "text_delta" ? "text" : "reasoning", event.delta, event.messageId);
         return;
       case "tool_state": {
@@ -116,8 +179,8 @@ class ReplyFollower {
         return;
       }
       case "status":
-        if (event.status === "busy") this.log();
-        else if (event.status === "idle") this.#idle(event.message);
+        if (event.status === "busy") await this.#busy(leafId);
+        else if (event.status === "idle") await this.#idle(event.message);
         return;
       case "compacting":
         return;
@@ -125,16 +188,56 @@ class ReplyFollower {
   }
 
   async appended(entry: SessionEntry | UnknownEntry): Promise<void> {
-    if (entry.type !== "message") return;
-    if (entry.message.role === "assistant") await this.#replied(entry.message, entry.id);
-    else if (entry.message.role === "toolResult") await this.#answered(entry.message);
+    this.#wake();
+    if (entry.type !== "message" || this.#handled.has(entry.id)) return;
+    const { role } = entry.message;
+    // A result begins no reply: it may be one that is told before a message of the user.
+    if (role !== "assistant" && !(role === "toolResult" && this.#isRead)) return;
+    await this.#readEarlier(entry.parentId);
+    this.#handled.add(entry.id);
+    await this.#message(entry.message, entry.id);
   }
 
-  #delta(type: Streamed["type"], delta: string, messageId: string | undefined): void {
+  async #message(message: Message, entryId: string): Promise<void> {
+    if (message.role === "assistant") await this.#replied(message, entryId);
+    else if (message.role === "toolResult") await this.#answered(message);
+  }
+
+  async #busy(leafId: string | null): Promise<void> {
+    this.#isBusy = true;
+    this.#unwatch();
+    this.log();
+    await this.#readEarlier(leafId);
+  }
+
+  /** Begins with the stored steps of a turn that goes on. */
+  async #readEarlier(leafId: string | null): Promise<void> {
+    if (this.#isRead) return;
+    this.#isRead = true;
+    this.#isEarlier = true;
+    try {
+      const { id, messages } = await storedSteps(this.#session, leafId);
+      for (const { entryId, message } of messages) {
+        this.#start(id);
+        this.#handled.add(entryId);
+        await this.#message(message, entryId);
+      }
+    } finally {
+      this.#isEarlier = false;
+    }
+  }
+
+  /** @param of for text of another process */
+  #delta(
+    type: Streamed["type"],
+    delta: string,
+    messageId: string | undefined,
+    of?: NonNullable<Streamed["of"]>,
+  ): void {
     this.#begin(messageId);
-    if (this.#open?.type !== type) {
+    if (this.#open?.type !== type || (of !== undefined && this.#open.of?.index !== of.index)) {
       this.#closePart();
-      this.#open = this.#startPart(type);
+      this.#open = this.#startPart(type, of);
       this.#streamed.push(this.#open);
     }
     this.#open.text += delta;
@@ -145,6 +248,7 @@ class ReplyFollower {
   async #replied(message: AssistantMessage, entryId: string): Promise<void> {
     const parts = await assistantParts(message, this.#options);
     this.#begin(entryId);
+    this.#keepOnly(entryId);
     for (const part of parts) {
       if (part.type === "text" || part.type === "reasoning") this.#addText(part, part.type);
       else this.#addPart(part);
@@ -152,14 +256,12 @@ class ReplyFollower {
     this.#closePart();
     this.#streamed = [];
     this.#step = "answered";
-    const { stopReason, errorMessage } = message;
-    if (stopReason === "aborted") this.#finish({ type: "abort" });
-    else if (stopReason === "error")
-      this.#finish({ type: "error", errorText: errorMessage ?? "the model failed" });
-    else if (!message.content.some(({ type }) => type === "toolCall")) {
-      this.#wholeIds = this.#messageIds;
-      this.#finish({ type: "finish", finishReason: stopReason === "length" ? "length" : "stop" });
-    }
+    const goesOn = this.#isEarlier || this.#isBusy || this.#watch !== undefined;
+    const chunk = endOf(message);
+    if (chunk === undefined || (goesOn && message.stopReason === "pause")) return;
+    if (chunk.type === "finish") this.#wholeIds = this.#messageIds;
+    if (chunk.type === "finish" || !goesOn) this.#finish(chunk);
+    else this.#failure = { chunk, isInterruption: message.errorMessage === interruptedWords };
   }
 
   async #answered(message: ToolResultMessage): Promise<void> {
@@ -169,37 +271,164 @@ class ReplyFollower {
     this.#push({ type, toolCallId: message.toolCallId, ...fields });
   }
 
-  #idle(error: string | undefined): void {
+  async #idle(error: string | undefined): Promise<void> {
+    this.#isBusy = false;
     if (this.running === undefined) return;
+    // Another process has the turn, and its words are those of this reply.
+    const state = await this.#session.turnState().catch(() => undefined);
+    if (state?.state === "busyElsewhere") this.#watchTurn();
+    else this.#ended(error);
+  }
+
+  /** The turn has ended, and the reply has not. */
+  #ended(error: string | undefined): void {
     if (error !== undefined) {
       this.#begin(undefined);
       this.#finish({ type: "error", errorText: error });
-    } else if (this.#isStarted) this.#finish({ type: "finish", finishReason: "other" });
+    } else if (this.#failure !== undefined) this.#finish(this.#failure.chunk);
+    else if (this.#isStarted) this.#finish({ type: "finish", finishReason: "other" });
     else this.end();
   }
 
-  #begin(messageId: string | undefined): void {
-    if (!this.#isStarted) {
-      this.#messageIds = new Set();
-      this.#push({ type: "start", ...(messageId === undefined ? {} : { messageId }) });
+  // The turn of another process.
+
+  #unwatch(): void {
+    this.#watch?.abort();
+    this.#watch = undefined;
+  }
+
+  #watchTurn(): void {
+    if (this.#watch !== undefined) return;
+    this.#watch = new AbortController();
+    const { signal } = this.#watch;
+    this.log();
+    const failed = (error: unknown) => {
+      if (signal.aborted) return;
+      void this.queue(async () => {
+        if (!signal.aborted) throw error;
+      });
+    };
+    void this.#readOn(signal).catch(failed);
+    void this.#followTurn(signal).catch(failed);
+  }
+
+  /** Reads the entries of others: they are events. */
+  async #readOn(signal: AbortSignal): Promise<void> {
+    for await (const _ of this.#session.follow({ signal, pollMs })) if (signal.aborted) return;
+  }
+
+  async #followTurn(signal: AbortSignal): Promise<void> {
+    const offsets = new Map<string, string>();
+    let leftAt: number | undefined;
+    while (!signal.aborted) {
+      // Before a reply is read, for the entries that it follows.
+      await this.#session.refresh();
+      const now = await this.#session.turnState();
+      const { leafId } = this.#session;
+      await this.#during(signal, () => this.#readEarlier(leafId));
+      if (now.state === "busyElsewhere") leftAt = undefined;
+      else leftAt ??= Date.now();
+      const replyId = "replyId" in now ? now.replyId : undefined;
+      const isRead = replyId !== undefined && (await this.#followReply(replyId, offsets, signal));
+      await this.#during(signal, async () => {
+        if (leftAt === undefined) return;
+        const isLeft = now.state === "interruptedReply" || this.#isLeft(now);
+        if (isLeft && Date.now() - leftAt < takeOverMs) return;
+        if (now.state !== "interruptedReply") this.#keepOnly();
+        this.#ended(now.state === "interruptedReply" ? interruptedWords : undefined);
+      });
+      if (!isRead && !signal.aborted) await this.#changed(signal);
     }
+  }
+
+  /** Whether a turn that nobody works on may be that of a process that has ended. */
+  #isLeft(now: Awaited<ReturnType<Session["turnState"]>>): boolean {
+    if (now.state === "aborted") return this.#failure?.isInterruption === true;
+    return (
+      now.state === "awaitingReply" ||
+      (now.state === "awaitingResults" && now.calls.some(({ state }) => state === "running"))
+    );
+  }
+
+  #during(signal: AbortSignal, act: () => Promise<void>): Promise<void> {
+    return this.queue(async () => {
+      if (!signal.aborted) await act();
+    });
+  }
+
+  /** Follows one reply. Returns whether it has ended. */
+  async #followReply(id: string, offsets: Map<string, string>, signal: AbortSignal): Promise<boolean> {
+    if (this.#handled.has(id)) return false;
+    const from = offsets.get(id);
+    try {
+      const options = { signal, pollMs, ...(from === undefined ? {} : { from }) };
+      for await (const part of this.#session.followReply(id, options)) {
+        offsets.set(id, part.offset);
+        if (part.type === "deltas") await this.#during(signal, async () => this.#deltas(id, part.deltas));
+        else if (part.type === "discarded") await this.#during(signal, async () => this.#keepOnly());
+        if (part.type === "end" || part.type === "discarded") return true;
+      }
+    } catch (error) {
+      if (!SessileError.is(error, "REPLY_NOT_FOUND")) throw error;
+      await this.#during(signal, async () => this.#keepOnly());
+    }
+    return false;
+  }
+
+  #deltas(replyId: string, deltas: readonly ReplyDelta[]): void {
+    // Its message has them.
+    if (this.#handled.has(replyId)) return;
+    this.#keepOnly(replyId);
+    for (const delta of deltas) {
+      if (delta.type === "toolCall") continue;
+      const { type, index, text } = delta;
+      this.#delta(type === "text" ? "text" : "reasoning", text, replyId, { replyId, index });
+    }
+  }
+
+  /** Takes the words of a reply that became no message from the page. */
+  #keepOnly(replyId?: string): void {
+    if (!this.#streamed.some(({ of }) => of !== undefined && of.replyId !== replyId)) return;
+    this.#push({ type: "reset-step" });
+    this.#streamed = [];
+    this.#open = undefined;
+  }
+
+  /** Resolves with the next entry, or after a while. */
+  async #changed(signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    await sleep(pollMs, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
+    this.#wake = () => {};
+  }
+
+  #start(messageId: string | undefined): void {
+    if (this.#isStarted) return;
+    this.#messageIds = new Set();
     this.#isStarted = true;
+    // For every reader: it names the page's message.
+    this.log().push({ type: "start", ...(messageId === undefined ? {} : { messageId }) } as UiChunk);
+  }
+
+  #begin(messageId: string | undefined): void {
+    this.#start(messageId);
     if (messageId !== undefined) this.#messageIds.add(messageId);
+    this.#failure = undefined;
     if (this.#step === "streaming") return;
     if (this.#step === "answered") this.#push({ type: "finish-step" });
     this.#push({ type: "start-step" });
     this.#step = "streaming";
   }
 
-  #finish(chunk: UiChunk & { readonly [field: string]: unknown }): void {
+  #finish(chunk: SentChunk): void {
     this.#closePart();
     if (this.#step !== "none" && chunk.type === "finish") this.#push({ type: "finish-step" });
     this.#push(chunk);
     this.end();
   }
 
-  #startPart(type: Streamed["type"]): Streamed {
-    const part = { type, id: `${type}-${this.#parts++}`, text: "" };
+  #startPart(type: Streamed["type"], of?: Streamed["of"]): Streamed {
+    const part = { type, id: `${type}-${this.#parts++}`, text: "", ...(of === undefined ? {} : { of }) };
     this.#push({ type: `${type}-start`, id: part.id });
     return part;
   }
@@ -259,22 +488,72 @@ class ReplyFollower {
     else if (state === "output-error") this.#push({ type: "tool-output-error", errorText, ...answered });
   }
 
-  #push(chunk: UiChunk & { readonly [field: string]: unknown }): void {
-    this.log().push(chunk);
+  #push(chunk: SentChunk): void {
+    this.log().push(chunk, this.#isEarlier);
   }
+}
+
+/** How a message ends a reply; undefined if its calls are next. */
+function endOf({ stopReason, errorMessage, content }: AssistantMessage): SentChunk | undefined {
+  if (stopReason === "aborted") return { type: "abort" };
+  if (stopReason === "error") return { type: "error", errorText: errorMessage ?? "the model failed" };
+  if (content.some(({ type }) => type === "toolCall")) return undefined;
+  return { type: "finish", finishReason: stopReason === "length" ? "length" : "stop" };
+}
+
+interface StoredSteps {
+  /** The id of the page's message. */
+  readonly id: string | undefined;
+  readonly messages: readonly { readonly entryId: string; readonly message: Message }[];
+}
+
+/** The steps up to an entry of the session's branch that the next step continues, as a page shows them. */
+async function storedSteps(session: RepliedSession, leafId: string | null): Promise<StoredSteps> {
+  let entries: readonly (SessionEntry | UnknownEntry)[] = [];
+  let before: string | undefined;
+  do {
+    const page = await session.recent({ messages: 32, ...(before === undefined ? {} : { before }) });
+    entries = [...page.entries, ...entries];
+    before = page.before;
+  } while (before !== undefined && !entries.some(isOfUser));
+  const last = entries.findLastIndex(({ id }) => id === leafId);
+  const messages = updatedMessages(entries.slice(0, last + 1));
+  const notes = new Map(
+    entries.flatMap((entry) => uiNote.read(entry) ?? []).map((note) => [note.entryId, note]),
+  );
+  const steps: { entryId: string; message: Message }[] = [];
+  let id: string | undefined;
+  for (const [entryId, message] of [...messages].reverse()) {
+    if (message.role !== "assistant" && message.role !== "toolResult") break;
+    steps.unshift({ entryId, message });
+    if (message.role !== "assistant") continue;
+    const note = notes.get(entryId);
+    id = note?.messageId ?? entryId;
+    if (note !== undefined) break;
+  }
+  const reply = steps.findLast(({ message }) => message.role === "assistant")?.message as
+    | AssistantMessage
+    | undefined;
+  const isWhole = reply !== undefined && reply.stopReason !== "pause" && endOf(reply)?.type === "finish";
+  return isWhole || reply === undefined ? { id: undefined, messages: [] } : { id, messages: steps };
+}
+
+function isOfUser(entry: SessionEntry | UnknownEntry): boolean {
+  return entry.type === "message" && entry.message.role === "user";
 }
 
 // The chunks of a running reply, for any number of readers that join at any time.
 
 /** Keeps chunks in order. A reader gets all of them from the first one on, then new ones as they arrive. */
 class ChunkLog<C> {
-  readonly #chunks: C[] = [];
+  readonly #chunks: { readonly chunk: C; readonly isEarlier: boolean }[] = [];
   readonly #waiting = new Set<() => void>();
   #ended = false;
   #failure: { readonly error: unknown } | undefined;
 
-  push(chunk: C): void {
-    this.#chunks.push(chunk);
+  /** @param isEarlier for chunks that a page has which did not reconnect */
+  push(chunk: C, isEarlier = false): void {
+    this.#chunks.push({ chunk, isEarlier });
     this.#wake();
   }
 
@@ -285,23 +564,34 @@ class ChunkLog<C> {
     this.#wake();
   }
 
-  /** A reader that stops or reads slowly does not block the others. */
-  read(): ReadableStream<C> {
+  /**
+   * A reader that stops or reads slowly does not block the others.
+   *
+   * @param options.isNew whether earlier chunks are left out
+   */
+  read({ isNew = false }: { readonly isNew?: boolean } = {}): ReadableStream<C> {
     let at = 0;
     let isCancelled = false;
     let wake = () => {};
+    const next = () => {
+      while (isNew && this.#chunks[at]?.isEarlier === true) at++;
+      return this.#chunks[at];
+    };
     return new ReadableStream<C>(
       {
         pull: async (controller) => {
-          while (at === this.#chunks.length && !this.#ended && !isCancelled) {
+          while (next() === undefined && !this.#ended && !isCancelled) {
             await new Promise<void>((resolve) => {
               wake = resolve;
               this.#waiting.add(resolve);
             });
           }
           if (isCancelled) return;
-          if (at < this.#chunks.length) controller.enqueue(this.#chunks[at++] as C);
-          else if (this.#failure === undefined) controller.close();
+          const found = next();
+          if (found !== undefined) {
+            at++;
+            controller.enqueue(found.chunk);
+          } else if (this.#failure === undefined) controller.close();
           else controller.error(this.#failure.error);
         },
         cancel: () => {

@@ -212,25 +212,39 @@ describe("tools", () => {
 });
 
 describe("a process that is killed in the middle of a turn", () => {
-  it("leaves the question, and goes on behind the stored words on request", async () => {
-    const chat = await open("killed");
+  it("loses no stored word: a tab that asks again gets them, and what another process adds", async () => {
+    // The tab's requests go to one server of two, as a balancer sends them.
+    let serving = server;
+    const fetchAt = (address: RequestInfo | URL, init?: RequestInit) =>
+      fetch(`${serving.url}${new URL(String(address)).pathname}`, init);
+    const transport = new DefaultChatTransport<UIMessage>({
+      api: `${server.url}/api/chat`,
+      fetch: fetchAt as typeof fetch,
+    });
+    const chat = new PlainChat({ id: "killed", transport });
     await chat.sendMessage({ text: "Hello." });
     const sent = chat.sendMessage({ text: "Tell me a story." });
     await until(() => sessionFile("killed", dir, ".jsonl.reply").includes("limpet"));
+    const other = await startServer();
+    const watching = await openChat(other.url, "killed");
+    const watched = watching.resumeStream();
+    await untilTold(watching);
     await kill(server, "SIGKILL");
     await sent;
     expect(chat.status).toBe("error");
     server = await startServer();
+    serving = server;
 
-    const again = await open("killed");
-    await again.resumeStream();
-    expect(again.status).toBe("ready");
-    expect(again.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
-    expect(texts(again)[2]).toBe("Tell me a story.");
-    await again.regenerate();
-    expect(again.messages).toHaveLength(4);
-    const [, , , told] = texts(await open("killed"));
-    expect(told).toMatch(/^On day 1 the limpet .*You said 3 things; I see no images\.$/);
+    await chat.resumeStream();
+    await watched;
+    const stored = await open("killed");
+    for (const tab of [chat, watching]) {
+      expect([tab.status, tab.error]).toEqual(["ready", undefined]);
+      expect(plain(tab.messages)).toEqual(stored.messages);
+    }
+    expect(texts(chat)[2]).toBe("Tell me a story.");
+    expect(texts(chat)[3]).toMatch(/^On day 1 the limpet .*You said 3 things; I see no images\.$/);
+    await kill(other, "SIGTERM");
   });
 
   it("leaves a tool call, which the next turn closes", async () => {
