@@ -123,7 +123,7 @@ export const modules = [
       subpath(
         "ai-sdk",
         9,
-        "60.5 kB",
+        "62 kB",
         "the AI SDK: chats of `useChat`, model messages",
         "frameworks/ai-sdk/index",
       ),
