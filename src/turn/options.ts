@@ -10,7 +10,7 @@ import type {
   UserMessage,
 } from "../content/index.js";
 import type { Projection, ProjectOptions } from "../providers/index.js";
-import type { PermissionRule, Reply, ReplyDelta, ReplyOptions } from "../session/index.js";
+import type { PermissionRule, Reply, ReplyDelta, ReplyOptions, Session } from "../session/index.js";
 import type { TurnEvent } from "./events.js";
 import type { TurnModel } from "./models.js";
 import type { RetryOptions } from "./retry.js";
@@ -35,6 +35,15 @@ export type Approval = "allow" | "deny" | "later" | { readonly always: string };
 export type TurnCompaction = Omit<CompactOptions, "generate" | "trigger" | "signal"> &
   Partial<Pick<CompactOptions, "generate">>;
 
+/** The request that instructions are for. */
+export interface InstructionsRequest {
+  /** It may be read, and appended to, as a memory does. */
+  readonly session: Session;
+  /** The number of requests of this run before it. */
+  readonly step: number;
+  readonly signal: AbortSignal;
+}
+
 /** Options of {@link runTurn}. Only the model is required. */
 export interface TurnOptions {
   /** The model and its client, such as `anthropicModel(client, { model })`. */
@@ -46,8 +55,12 @@ export interface TurnOptions {
    * may be repeated, in any process. @default a new id, and each call adds the message
    */
   readonly messageId?: string;
-  /** The instructions. If they change, the change is appended; see `SystemMessage`. @default those of the session */
-  readonly instructions?: string;
+  /**
+   * The instructions, or a function that gives them for a request. It is called before a new message and between
+   * requests, not again for a retry. If they change, the change is appended; see `SystemMessage`.
+   * @default those of the session
+   */
+  readonly instructions?: string | ((request: InstructionsRequest) => string | Promise<string>);
   readonly tools?: readonly Tool[];
   /**
    * The store of attachments, that of the session. With it the model gets the tool that shows an attachment again.

@@ -71,6 +71,8 @@ export async function runTurn(session: Session, options: TurnOptions): Promise<T
 }
 
 const maxCompactions = 3;
+/** How often a function of the caller that appends is called, if others steer meanwhile. */
+const callerAttempts = 3;
 
 class Turn {
   readonly #session: Session;
@@ -90,6 +92,8 @@ class Turn {
   /** Whether the handle has read entries of others since the turn last looked. */
   #hasRead = false;
   #search: RefusalSearch | undefined;
+  /** What the caller's function gave for a step. */
+  #given: { readonly step: number; readonly text: string } | undefined;
 
   constructor(session: Session, options: TurnOptions) {
     const { model, tools = [], blobs, signal, onEvent } = options;
@@ -191,7 +195,7 @@ class Turn {
       if (isAsked && this.#reply !== undefined && (await this.#options.until?.(this.#reply)))
         return "condition";
       // A reply that the provider paused is continued before anything else.
-      const hasNews = now.state !== "paused" && (await this.#enter());
+      const hasNews = now.state !== "paused" && (await this.#enter(isAsked));
       if (!isAsked && !hasNews) return now.state === "idle" ? "done" : (now.state as TurnEnd["reason"]);
       if (this.#steps === maxSteps) return "steps";
       this.#steps++;
@@ -237,19 +241,40 @@ class Turn {
     await this.#beside(() => this.#session.recoverReply("keep"));
   }
 
-  /** Appends changed instructions, and messages that wait. Returns whether there is a message to answer. */
-  async #enter(): Promise<boolean> {
+  /**
+   * Appends messages that wait, and changed instructions if a request follows. Returns whether there is a message to
+   * answer.
+   */
+  async #enter(isAsked: boolean): Promise<boolean> {
     await this.#session.refresh();
     await this.#follow();
     const messages = await waitingMessages(this.#session);
+    if (!isAsked && messages.length === 0) return false;
     const drafts = [...(await this.#changes()), ...messages];
     if (drafts.length > 0) await this.#append(drafts);
     return messages.length > 0;
   }
 
+  /** The instructions of the next request; undefined for those of the session. */
+  async #instructions(): Promise<string | undefined> {
+    const { instructions } = this.#options;
+    if (typeof instructions !== "function") return instructions;
+    if (this.#given?.step === this.#steps) return this.#given.text;
+    const [session, step, signal] = [this.#session, this.#steps, this.#signal];
+    const give = () => untilAborted(Promise.resolve(instructions({ session, step, signal })), signal);
+    try {
+      this.#given = { step, text: await besideSteering(session, give, callerAttempts) };
+      return this.#given.text;
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      return undefined;
+    }
+  }
+
   /** The change of instructions and tools since the session last recorded them, as a draft. */
   async #changes(): Promise<readonly EntryDraft[]> {
-    const { instructions, tools } = this.#options;
+    const { tools } = this.#options;
+    const instructions = await this.#instructions();
     if (instructions === undefined && tools === undefined) return [];
     const { items } = await this.#session.context();
     let known: string | null | undefined;
@@ -538,8 +563,14 @@ class Turn {
     // Durable before the tool runs: after a crash, a call without it had no effects.
     await this.#append([toolStarted.draft({ toolCallId: call.id })]);
     const span = this.#trace.call(call);
-    const run = async () =>
-      resultOf(call, await tool.run(input, { call, session: this.#session, signal }), { blobs, signal });
+    const session = this.#session;
+    const once = async () => tool.run(input, { call, session, signal });
+    const run = async () => {
+      const output = await (tool.repeatable === true
+        ? besideSteering(session, once, callerAttempts)
+        : once());
+      return resultOf(call, output, { blobs, signal });
+    };
     let result: ToolResultMessage;
     let thrown: unknown;
     try {

@@ -109,14 +109,19 @@ export async function followSteering(session: Session): Promise<boolean> {
  * that one process runs a call.
  *
  * @param append makes the same append with each call
+ * @param attempts of a function of the caller, whose conflict may be with something else
  * @throws SessileError CONCURRENT_WRITER if another handle took the turn on
  */
-export async function besideSteering<T>(session: Session, append: () => Promise<T>): Promise<T> {
-  for (;;) {
+export async function besideSteering<T>(
+  session: Session,
+  append: () => Promise<T>,
+  attempts = Number.POSITIVE_INFINITY,
+): Promise<T> {
+  for (let left = attempts - 1; ; left--) {
     try {
       return await append();
     } catch (error) {
-      if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
+      if (!SessileError.is(error, "CONCURRENT_WRITER") || left <= 0) throw error;
       // Another append of the turn, which failed with this one, may have moved the leaf.
       const { expected } = error.details;
       const moved = await oneAtATime(session).run(

@@ -79,7 +79,7 @@ export interface Tool<Input = any> {
   readonly parallel?: boolean;
   /**
    * Whether a call may run twice. After a crash, a call that was started is run again, and not answered as
-   * interrupted. @default false
+   * interrupted. So is one whose own append to the session met a message of {@link steer}. @default false
    */
   readonly repeatable?: boolean;
   /**

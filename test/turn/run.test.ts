@@ -8,6 +8,7 @@ import {
   userMessage,
 } from "sessile";
 import { rollingSummary } from "sessile/compaction";
+import { SessileError } from "sessile/errors";
 import { runTurn, steer, type TurnEvent, type TurnOptions, tool } from "sessile/turn";
 import { describe, expect, test, vi } from "vitest";
 import { png } from "../support/media-files.js";
@@ -163,6 +164,91 @@ describe("a turn", () => {
         "result a!: blobs: expected a store for the bytes of the tool's result",
       ]),
     });
+  });
+
+  test("asks a function for the instructions of each request, once, and appends what changes", async () => {
+    const { session } = await newSession();
+    const steps: number[] = [];
+    const read = countingTool("read");
+    const script = [[["read", "a"]], { fail: new Error("fetch failed") }, [["read", "b"]], "Done."] as const;
+    const instructions: TurnOptions["instructions"] = async ({ session: at, step }) => {
+      expect(at).toBe(session);
+      steps.push(step);
+      return read.ran.length === 0 ? "Read." : `Read ${read.ran[0]}.`;
+    };
+    const options = { tools: [read], instructions, retry: { sleep: async () => undefined } };
+    const begun = { ...options, message: userMessage("Go.") };
+    const { end, model } = await turnWith(script, begun, session);
+    expect(end).toMatchObject({ reason: "done", steps: 3 });
+    expect(steps).toEqual([0, 1, 2]);
+    const sections = async () =>
+      (await session.context()).items.flatMap(({ message }) =>
+        message.role === "system" ? [message.sections] : [],
+      );
+    const given = [{ instructions: "Read." }, { instructions: "Read a." }];
+    expect(await sections()).toEqual(given);
+    // The requests grow: nothing that was sent is changed.
+    const texts = model.requests.map(({ value }) => JSON.stringify(value.messages).slice(0, -1));
+    for (const [at, text] of texts.entries()) expect(text.startsWith(texts[at - 1] ?? "")).toBe(true);
+    expect(JSON.stringify(model.requests.at(-1)?.value)).toContain("Read a.");
+    // A turn that is over asks for nothing.
+    await turnWith([], { ...options, instructions: () => "Other." }, session);
+    await turnWith([], { ...options, instructions: "Other." }, session);
+    expect(await sections()).toEqual(given);
+  });
+
+  test("ends by an error of the function, or by the signal, and goes on with the next run", async () => {
+    const { session } = await newSession();
+    const failing = () => Promise.reject(new Error("no instructions"));
+    const begin = { message: userMessage("Go."), messageId: "m1" };
+    await expect(turnWith([], { ...begin, instructions: failing }, session)).rejects.toThrow(
+      "no instructions",
+    );
+    const stop = new AbortController();
+    const instructions = () => {
+      stop.abort();
+      return new Promise<string>(() => undefined);
+    };
+    const stopped = await turnWith([], { ...begin, instructions, signal: stop.signal }, session);
+    expect(stopped.end).toEqual({ reason: "aborted", steps: 0 });
+    const { end, history } = await turnWith(["Yes."], { ...begin, instructions: () => "Be brief." }, session);
+    expect(end.reason).toBe("done");
+    expect(history.slice(0, 3).toSorted()).toEqual(["assistant: Yes.", "system: ", "user: Go."]);
+  });
+
+  test("calls a function of the caller again if its append met a steering message, and not for ever", async () => {
+    const { session, store } = await newSession();
+    let calls = 0;
+    const add = tool({
+      name: "add",
+      description: "Adds an entry.",
+      parameters: { type: "object" },
+      repeatable: true,
+      run: async ({ elsewhere }: { elsewhere?: boolean }) => {
+        if (calls++ === 0) {
+          await using other = await store.open(session.id, { mode: "write" });
+          await steer(other, userMessage("Hurry."));
+        }
+        if (elsewhere === true) {
+          const details = { expected: "a", actual: "b" };
+          throw new SessileError("CONCURRENT_WRITER", "another session", { details });
+        }
+        const [entry] = await session.append([{ type: "custom", customType: "own", data: {} }]);
+        return entry?.type;
+      },
+    });
+    const script = [[["add", "a"]], [["add", "b", { elsewhere: true }]]] as const;
+    const { history } = await turnWith(script, { tools: [add], message: userMessage("Go.") }, session);
+    expect(history.slice(1)).toEqual([
+      "user: Go.",
+      "assistant: <a>",
+      "result a: custom",
+      "user: Hurry.",
+      "assistant: <b>",
+      "result b!: another session",
+      "assistant: Done.",
+    ]);
+    expect(calls).toBe(2 + 3);
   });
 
   test("records instructions and tools, and appends what changes", async () => {
