@@ -1,5 +1,5 @@
-// A personal assistant whose loop is written by hand, while most examples stand on `runTurn`: facts for each person, documents
-// on demand, branches with memories of their own, a search over its past, and "forget this", carried out and proved.
+// A personal assistant: facts for each person, documents on demand, branches with memories of their own, a search over its
+// past, and "forget this", carried out and proved. Its instructions are those of its memory at each request.
 //
 //   npx tsx examples/07-assistant.ts                                 two people, in a scratch directory
 //   npx tsx examples/07-assistant.ts DIR PERSON "PROMPT"...          turns of one person; DIR/documents/*.md are the documents
@@ -10,10 +10,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { cacheConversation, eraseEntries, messageText, project, userMessage } from "sessile";
-import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
+import { cacheConversation, eraseEntries, messageText, userMessage } from "sessile";
 import { type DocumentSource, sessionMemory } from "sessile/memory";
 import { fileBlobStore, fileSessionStore } from "sessile/node";
+import { anthropicModel, runTurn, type ToolContext } from "sessile/turn";
 import { scratchDirectory, script } from "./support/assistant-script.js";
 import { claudeClient } from "./support/offline-claude.js";
 
@@ -21,9 +21,9 @@ const options = { back: { type: "string" }, forget: { type: "string" } } as cons
 const { values, positionals } = parseArgs({ allowPositionals: true, options });
 const [given, named = "anna", ...prompts] = positionals;
 const dir = given === undefined ? await scratchDirectory() : resolve(given);
-const model = process.env.ANTHROPIC_MODEL ?? "claude-opus-5-5";
-const target = anthropicMessages({ model });
-const client = claudeClient(script);
+const model = anthropicModel(claudeClient(script), {
+  model: process.env.ANTHROPIC_MODEL ?? "claude-opus-5-5",
+});
 const blobs = fileBlobStore({ dir: join(dir, "blobs") });
 const sessions = fileSessionStore({ dir: join(dir, "sessions") });
 
@@ -44,6 +44,12 @@ async function assistantOf(person: string) {
     latest === undefined
       ? await sessions.create({ cwd: dir, ...own })
       : await sessions.open(latest, { mode: "write", ...own });
+  session.on("entry", ({ entry }) => {
+    const message = entry?.type === "message" ? entry.message : undefined;
+    const text = message === undefined ? "" : messageText(message);
+    if (message?.role === "toolResult") console.log(`  (${message.toolName}: ${text.split("\n")[0]})`);
+    if (message?.role === "assistant" && text !== "") console.log(`  ${text}`);
+  });
   const memory = sessionMemory(session, {
     blocks: [
       { label: "identity", text: "You are a personal assistant. Be brief, and remember what matters." },
@@ -61,25 +67,19 @@ type Assistant = Awaited<ReturnType<typeof assistantOf>>;
 
 async function turn({ person, session, memory }: Assistant, prompt: string): Promise<void> {
   console.log(`\n${person}> ${prompt}`);
-  await session.appendMessage(userMessage(prompt));
-  for (;;) {
-    const next = await session.turnState();
-    if (next.state === "awaitingReply" || next.state === "paused") {
-      const { system, tools } = await memory.prompt({ shape: "anthropic" });
-      const sent = { blobs: blobs.partition(person), replay: memory.replay(), cache: cacheConversation };
-      const { value } = await project(await session.context(), target, sent);
-      const reply = await client.messages.create({ model, max_tokens: 4096, system, tools, ...value });
-      const { message } = await session.appendMessage(readAnthropicReply(reply, { model }));
-      if (messageText(message) !== "") console.log(`  ${messageText(message)}`);
-    } else if (next.state === "awaitingResults") {
-      for (const { call } of next.calls) {
-        const result = await memory.run(call);
-        if (result === undefined) throw new Error(`${call.name} is not declared`);
-        console.log(`  (${call.name}: ${messageText(result).split("\n")[0]})`);
-        await session.appendMessage(result);
-      }
-    } else return;
-  }
+  const { tools } = await memory.prompt();
+  await runTurn(session, {
+    model,
+    message: userMessage(prompt),
+    blobs: blobs.partition(person),
+    // They keep their bytes until a compaction, or on another branch.
+    instructions: async () => (await memory.prompt()).system,
+    tools: tools.map(({ schema, ...tool }) => ({
+      ...{ ...tool, parameters: schema, repeatable: true },
+      run: (_: unknown, { call, signal }: ToolContext) => memory.run(call, { signal }),
+    })),
+    project: { replay: memory.replay(), cache: cacheConversation },
+  });
 }
 
 async function printFacts({ person, session, memory }: Assistant): Promise<void> {
