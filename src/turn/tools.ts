@@ -56,8 +56,8 @@ export interface ToolContext {
 export type ToolPart = MessagePart | IngestSource;
 
 /**
- * What a tool's function returns: parts; a result of MCP, with `content`; a whole result message; or any other JSON
- * value, which the model reads as text.
+ * What a tool's function returns: parts; a result of MCP, with `content`, and perhaps `details` for programs; a whole
+ * result message; or any other JSON value, which the model reads as text.
  */
 export type ToolOutput =
   | ToolPart
@@ -288,7 +288,9 @@ export async function resultOf(
     parts.push(await partOf(part, options));
   const shown = parts.filter((part) => part !== "");
   const result = toolResult(call, ...(shown.length === 0 ? ["(no output)"] : shown));
-  return isMcp && output.isError === true ? { ...result, isError: true } : result;
+  if (!isMcp) return result;
+  const { isError, details } = output;
+  return { ...result, isError: isError === true, ...(details === undefined ? {} : { details }) };
 }
 
 /** The result of a call that failed, or that did not run. */

@@ -11,8 +11,8 @@ import {
   summarizeBranch,
 } from "sessile/compaction";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { fileTools, type Tool } from "../../examples/apps/support/tools.js";
-import { runTool } from "../../examples/support/workspace-tools.js";
+import { fileTools } from "../../examples/apps/support/tools.js";
+import { workspaceTools } from "../../examples/support/workspace-tools.js";
 import { type Attempt, CompactingAgent } from "./support/compacting-agent.js";
 import { killCompactions, longSessions, type Outcomes } from "./support/dying-compaction.js";
 import {
@@ -61,15 +61,19 @@ async function work(dir: string) {
   const summarizer = new ScriptedSummarizer(faults);
   const model = new ScriptedModel(window, instructions);
   const blobs = memoryBlobStore();
-  const bash: Tool = async (args, { signal }) => {
-    const call = { type: "toolCall", id: "", name: "bash", arguments: args } as const;
-    const result = await runTool(call, workspace, { session, signal });
-    if (result.isError) throw new Error(messageText(result));
-    return { text: messageText(result) };
-  };
-  const tools = new Map([...fileTools(workspace, blobs), ["bash", bash] as const]);
+  const bash = workspaceTools(workspace).filter(({ name }) => name === "bash");
+  const tools = [...fileTools(workspace), ...bash];
   const strategy = rollingSummary();
-  const agent = new CompactingAgent({ session, strategy, model, summarizer, tools, instructions, window });
+  const agent = new CompactingAgent({
+    session,
+    strategy,
+    model,
+    summarizer,
+    tools,
+    blobs,
+    instructions,
+    window,
+  });
   const tasks = new ScriptedWork(5, before.keys());
 
   await agent.run(tasks.say("remember: the release is called Heron."));

@@ -4,14 +4,14 @@ import { mkdir } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import Anthropic from "@anthropic-ai/sdk";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
-import { replayWithin, viewTool } from "sessile/attachments";
+import { cacheConversation } from "sessile";
+import { replayWithin } from "sessile/attachments";
 import { FrameRing, tetherLimits } from "sessile/tether";
-import type { Model } from "../support/claude.js";
-import { claude } from "../support/claude.js";
-import { imageToolDeclarations, imageTools } from "../support/image-tools.js";
+import { anthropicModel } from "sessile/turn";
+import { imageTools } from "../support/image-tools.js";
 import { startLocalProvider } from "../support/local-provider.js";
 import { agentHome, tetherAgent } from "../support/tether-agent.js";
-import { fileTools, toolDeclarations } from "../support/tools.js";
+import { fileTools } from "../support/tools.js";
 import { type TetherInstance, tetherMcpServer } from "./tether-server.js";
 import { startMcpHttp, WholeLines } from "./transports.js";
 
@@ -60,20 +60,19 @@ async function serveHttp(dir: string): Promise<void> {
 async function startInstances(dir: string): Promise<ReadonlyMap<string, TetherInstance>> {
   const { blobs, workspace } = agentHome(dir);
   await mkdir(workspace, { recursive: true });
-  const tools = new Map([...fileTools(workspace, blobs), ...imageTools(workspace, blobs)]);
-  const declarations = [...toolDeclarations, ...imageToolDeclarations].filter(({ name }) => tools.has(name));
-  const model: Model = claude({
-    client: await startClient(),
-    model: modelName,
-    blobs,
-    tools: [...declarations, viewTool("anthropic")],
-    // Requests repeat the latest images, so that the user can ask about them; the view tool shows older ones.
-    replay: replayWithin({ maxCount: 20, maxBytes: tetherLimits.maxFrameBytes }),
-    onLosses: (losses) => {
+  const agent = tetherAgent({
+    ...{ dir, instance },
+    model: anthropicModel(await startClient(), { model: modelName }),
+    tools: [...fileTools(workspace), ...imageTools(workspace, blobs)],
+    project: {
+      // Requests repeat the latest images, so that the user can ask about them; the view tool shows older ones.
+      replay: replayWithin({ maxCount: 20, maxBytes: tetherLimits.maxFrameBytes }),
+      cache: cacheConversation,
+    },
+    onRequest: ({ losses }) => {
       for (const { code, reason } of losses) console.error(`${code}: ${reason}`);
     },
   });
-  const agent = tetherAgent({ dir, instance, model, tools });
   const bytes = given["ring-bytes"];
   const ring = new FrameRing(bytes === undefined ? {} : { maxBytes: Number(bytes) });
   return new Map([[instance, { agent, ring }]]);

@@ -1,61 +1,53 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import type Anthropic from "@anthropic-ai/sdk";
 import type { BlobStore, Resource } from "sessile";
 import { ingest } from "sessile/attachments";
 import { SessileError } from "sessile/errors";
 import { limitProfiles } from "sessile/limits";
 import { readLocalFile } from "sessile/node";
+import { type Tool, tool } from "sessile/turn";
 import { type Colour, makePng } from "./make-media.js";
-import { confinedPath, declared, stringOf, type ToolOutput, type Tools } from "./tools.js";
-
-/** The declarations of {@link imageTools}. */
-export const imageToolDeclarations: readonly Anthropic.Tool[] = [
-  declared("view_image", "Shows an image of the workspace, to you and to whoever you talk to.", "path"),
-  declared(
-    "plot",
-    "Draws numbers, with commas between them, as bars, into a PNG file of the workspace.",
-    "path",
-    "numbers",
-  ),
-];
+import { confinedPath, texts } from "./tools.js";
 
 /** Tools that return images. They read and write only in the workspace, and store images as blobs. */
-export function imageTools(workspace: string, blobs: Pick<BlobStore, "put">): Tools {
-  const view = async (path: string, signal: AbortSignal): Promise<ToolOutput> =>
-    shown(path, async () => {
-      const file = await readLocalFile(resolve(workspace, path), { roots: [workspace], signal });
-      return ingest(file, { blobs, signal, limits: limitProfiles.tether, source: "tool" });
-    });
-  return new Map([
-    ["view_image", (args, { signal }) => view(stringOf(args, "path"), signal)],
-    [
-      "plot",
-      async (args, { signal }) => {
-        const path = stringOf(args, "path");
+export function imageTools(workspace: string, blobs: Pick<BlobStore, "put">): readonly Tool[] {
+  const stored = { blobs, limits: limitProfiles.tether, source: "tool" } as const;
+  return [
+    tool({
+      name: "view_image",
+      description: "Shows an image of the workspace, to you and to whoever you talk to.",
+      parameters: texts("path"),
+      run: ({ path }, { signal }) =>
+        shown(path, async () => {
+          const file = await readLocalFile(resolve(workspace, path), { roots: [workspace], signal });
+          return ingest(file, { ...stored, signal });
+        }),
+    }),
+    tool({
+      name: "plot",
+      description: "Draws numbers, with commas between them, as bars, into a PNG file of the workspace.",
+      parameters: texts("path", "numbers"),
+      run: async ({ path, numbers }, { signal }) => {
         const file = await confinedPath(workspace, path);
-        const bytes = barChart(numbersIn(stringOf(args, "numbers")));
+        const bytes = barChart(numbersIn(numbers));
         await mkdir(dirname(file), { recursive: true });
         await writeFile(file, bytes);
         // Not read back: another conversation may have written a file of the same name since.
-        const drawn = { bytes, name: basename(file) };
-        return shown(path, () =>
-          ingest(drawn, { blobs, signal, limits: limitProfiles.tether, source: "tool" }),
-        );
+        return shown(path, () => ingest({ bytes, name: basename(file) }, { ...stored, signal }));
       },
-    ],
-  ] satisfies [string, Tools extends ReadonlyMap<string, infer T> ? T : never][]);
+    }),
+  ];
 }
 
-async function shown(path: string, take: () => Promise<Resource>): Promise<ToolOutput> {
+async function shown(path: string, take: () => Promise<Resource>) {
   const image = await take().catch((error: unknown) => {
     // The message of the error may have the path of the workspace.
     if (error instanceof SessileError) throw new Error(`${path}: ${error.code}`);
     throw error;
   });
   if (image.kind !== "image") throw new Error(`${path} is no image`);
-  const text = `${path}, ${image.width} x ${image.height} pixels`;
-  return { text, resources: [image], details: { contentSha256: image.contentSha256 } };
+  const content = [`${path}, ${image.width} x ${image.height} pixels`, image];
+  return { content, details: { contentSha256: image.contentSha256 } };
 }
 
 const maxBars = 100;

@@ -1,18 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { join, resolve } from "node:path";
-import {
-  assistantMessage,
-  type BlobStore,
-  type EntryDraft,
-  type Message,
-  messageText,
-  type Session,
-  type SessionStore,
-  type ToolCall,
-  toolCalls,
-  toolStarted,
-} from "sessile";
-import { runViewTool, viewToolName } from "sessile/attachments";
+import type { BlobStore, Session, SessionStore } from "sessile";
 import { SessileError } from "sessile/errors";
 import { fileBlobStore, fileSessionStore } from "sessile/node";
 import {
@@ -25,24 +13,19 @@ import {
   readFrame,
   receiveMessage,
   type TetherFrame,
+  type TetherSession,
   tetherSessionId,
   windowContext,
 } from "sessile/tether";
-import type { Model } from "./claude.js";
-import { closeOpenCalls, runTool, type Tools } from "./tools.js";
+import { runTurn, steer, type TurnEnd, type TurnOptions } from "sessile/turn";
 
-/** Options of {@link tetherAgent}. */
-export interface TetherAgentOptions {
+/** Options of {@link tetherAgent}. An image in a result of a tool is sent with the answer. */
+export interface TetherAgentOptions
+  extends Pick<TurnOptions, "model" | "tools" | "project" | "onRequest" | "retry"> {
   /** The directory of its sessions and blobs, laid out by {@link agentHome}. */
   readonly dir: string;
   /** The agent's name: one conversation with two agents is two sessions. */
   readonly instance: string;
-  readonly model: Model;
-  /**
-   * Default none. An image in a result is sent with the answer. The tool that views an attachment again is
-   * built in.
-   */
-  readonly tools?: Tools;
   /** Characters of the newest part of a conversation that the model gets. Default 400 000. */
   readonly maxCharacters?: number;
   /** Default five minutes. */
@@ -94,18 +77,26 @@ export function tetherAgent(options: TetherAgentOptions): TetherAgent {
       const turn = async () => {
         const late = AbortSignal.timeout(options.maxTurnMs ?? 300_000);
         const stop = signal === undefined ? late : AbortSignal.any([late, signal]);
+        const noteOf = (error: unknown) => (stop.aborted ? stopped : failure(error));
         const pieces = new TextPieces((text) => push(assistantDelta(to, text, { msgId })));
         try {
           await using session = await openOrCreate(home.sessions, idOf(frame), resolve(dir));
-          await closeOpenCalls(session);
           const said = await receiveMessage(message, { blobs: home.blobs, signal: stop });
-          const { id } = await session.appendMessage(said);
+          // Durable at once, also behind a turn that the last process left.
+          const id = await steer(session, said);
           onKept?.(id);
-          await rounds(session, { ...options, blobs: home.blobs }, pieces, stop);
-          push(await doneFrame(session, message, home, msgId));
+          const { maxCharacters = 400_000, model, tools = [], project = {}, onRequest, retry } = options;
+          const note = await runTurn(session, {
+            ...{ model, tools, project, blobs: home.blobs, signal: stop, maxSteps },
+            ...(onRequest && { onRequest }),
+            ...(retry && { retry }),
+            select: (context) => windowContext(context, maxCharacters),
+            onDelta: (delta, { id }) => delta.type === "text" && pieces.add(delta.text, id),
+          }).then(({ reason }) => endings[reason], noteOf);
+          pieces.flush();
+          push(await doneFrame(session, to, home, msgId, note));
         } catch (error) {
-          const text = late.aborted || signal?.aborted === true ? stopped : failure(error);
-          push(assistantDone(to, text, undefined, { msgId }));
+          push(assistantDone(to, noteOf(error), undefined, { msgId }));
         }
         end();
       };
@@ -142,51 +133,14 @@ function assertNames(names: Readonly<Record<string, string | undefined>>): void 
   }
 }
 
-const maxRounds = 20;
+const maxSteps = 20;
 const stopped = "Stopped before the answer was whole.";
-
-/** Asks the model and runs its tools, until it calls none. */
-async function rounds(
-  session: Session,
-  { model, tools = new Map(), maxCharacters = 400_000, blobs }: TetherAgentOptions & Pick<AgentHome, "blobs">,
-  pieces: TextPieces,
-  signal: AbortSignal,
-): Promise<void> {
-  for (let round = 0; round < maxRounds; round++) {
-    signal.throwIfAborted();
-    const context = windowContext(await session.context(), maxCharacters);
-    let told = "";
-    const onText = (text: string) => {
-      told += text;
-      pieces.add(text);
-    };
-    // A failure is stored as a failed answer with its text so far, which readers have seen.
-    const message = await model
-      .generate(context, { signal, onText })
-      .catch((error: unknown) => failedMessage(signal.aborted ? stopped : failure(error), signal, told));
-    await session.appendMessage(message);
-    const calls = toolCalls(message);
-    if (told === "") pieces.add(messageText(message));
-    pieces.flush();
-    if (calls.length === 0 || message.stopReason === "error" || message.stopReason === "aborted") return;
-    await session.append(calls.map(({ id }) => toolStarted.draft({ toolCallId: id })));
-    const resultOf = (call: ToolCall) =>
-      call.name === viewToolName
-        ? runViewTool(session, call, { blobs, signal })
-        : runTool(tools, call, { signal });
-    const results = await Promise.all(calls.map(resultOf));
-    await session.append(results.map(said));
-  }
-  await session.appendMessage(failedMessage(`I still call tools after ${maxRounds} rounds.`, signal));
-}
-
-function failedMessage(errorMessage: string, { aborted }: AbortSignal, told = "") {
-  const stopReason = aborted ? "aborted" : "error";
-  return assistantMessage(
-    { provider: "none", model: "none", stopReason, errorMessage },
-    ...(told === "" ? [] : [told]),
-  );
-}
+/** What is said of a turn that ended otherwise than by an answer. */
+const endings: Partial<Record<TurnEnd["reason"], string>> = {
+  aborted: stopped,
+  steps: `I still call tools after ${maxSteps} rounds.`,
+  busy: "Another process is answering this conversation.",
+};
 
 /**
  * The text for the sender: the code of an error, because its message may have paths, or one line of the model
@@ -211,18 +165,26 @@ function oneLine(text: string, width: number): string {
   return characters.length <= width ? line : `${characters.slice(0, Math.max(0, width - 1)).join("")}…`;
 }
 
-/** The end of the turn, with the reason for each omitted image. */
+/** The end of the turn, with the reason for each omitted image, and for an answer that is not whole. */
 async function doneFrame(
   session: Session,
-  { frame: { session: to } }: CheckedUserMessage,
+  to: TetherSession,
   { blobs }: AgentHome,
   msgId: string,
+  note: string | undefined,
 ): Promise<AssistantDoneFrame> {
-  const { frame, omitted } = await finishTurn(to, await session.context(), { blobs, msgId });
-  if (omitted.length === 0) return frame;
+  const context = await session.context();
+  const items = context.items.map((item) => {
+    if (item.message.role !== "assistant") return item;
+    // The client's words of a failure may have paths.
+    const { errorMessage: _, ...message } = item.message;
+    return { ...item, message };
+  });
+  const { frame, omitted } = await finishTurn(to, { ...context, items }, { blobs, msgId });
   const notes = omitted.map(({ reason }) => `[An image is left out: ${reason}.]`);
-  const text = [frame.payload.text, ...notes].filter((part) => part !== "").join("\n");
-  return { ...frame, payload: { ...frame.payload, text } };
+  const { text } = frame.payload;
+  const whole = [[text, ...notes].filter((part) => part !== "").join("\n"), note ?? ""];
+  return { ...frame, payload: { ...frame.payload, text: whole.filter((part) => part !== "").join("\n\n") } };
 }
 
 async function openOrCreate(sessions: SessionStore, id: string, cwd: string): Promise<Session> {
@@ -232,10 +194,6 @@ async function openOrCreate(sessions: SessionStore, id: string, cwd: string): Pr
     if (!SessileError.is(error, "SESSION_NOT_FOUND")) throw error;
     return sessions.create({ id, cwd });
   }
-}
-
-function said(message: Message): EntryDraft {
-  return { type: "message", message };
 }
 
 /** A stream of pushed values for one reader. A reader that stops loses the rest. */
@@ -264,12 +222,15 @@ class TextPieces {
   readonly #give: (text: string) => void;
   #text = "";
   #givenAt = Number.NEGATIVE_INFINITY;
+  #replyId = "";
 
   constructor(give: (text: string) => void) {
     this.#give = give;
   }
 
-  add(text: string): void {
+  add(text: string, replyId: string): void {
+    if (replyId !== this.#replyId) this.flush();
+    this.#replyId = replyId;
     this.#text += text;
     if (this.#text.length >= pieceLength || performance.now() - this.#givenAt >= pieceMs) this.flush();
   }

@@ -2,49 +2,14 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { lstat, mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import type Anthropic from "@anthropic-ai/sdk";
-import {
-  type BlobStore,
-  type EntryDraft,
-  type Resource,
-  type Session,
-  type ToolCall,
-  type ToolResultMessage,
-  toolResult,
-} from "sessile";
-import { ingest } from "sessile/attachments";
+import { type EntryDraft, type Session, type ToolCall, type ToolResultMessage, toolResult } from "sessile";
 import { sniff } from "sessile/media";
+import { type Tool, tool } from "sessile/turn";
+import { z } from "zod";
 
-/**
- * The output of a tool: text for the model, and the state of the file for programs such as the file ledger.
- */
-export interface ToolOutput {
-  readonly text: string;
-  /** Resources behind the text, such as an image. */
-  readonly resources?: readonly Resource[];
-  readonly details?: { readonly contentSha256: string; readonly created?: boolean };
-}
-
-/** Runs one tool. Rejects with an Error whose message is for the model too. */
-export type Tool = (args: unknown, options: { readonly signal: AbortSignal }) => Promise<ToolOutput>;
-
-/** Tools by name. */
-export type Tools = ReadonlyMap<string, Tool>;
-
-/** The declarations of the tools for a model. */
-export const toolDeclarations: readonly Anthropic.Tool[] = [
-  declared("read", "Reads a file; shows an image.", "path"),
-  declared("write", "Writes a file.", "path", "content"),
-  declared("edit", "Puts new text in the place of text that a file has once.", "path", "oldText", "newText"),
-  declared("move", "Moves a file to where none is yet.", "from", "to"),
-  declared("delete", "Deletes a file.", "path"),
-];
-
-/** The declaration of a tool whose arguments are all strings. */
-export function declared(name: string, description: string, ...texts: readonly string[]): Anthropic.Tool {
-  const properties = Object.fromEntries(texts.map((text) => [text, { type: "string" }]));
-  return { name, description, input_schema: { type: "object", properties, required: [...texts] } };
-}
+/** A schema of an object of texts. */
+export const texts = <K extends string>(...names: readonly K[]) =>
+  z.object(Object.fromEntries(names.map((name) => [name, z.string()])) as Record<K, z.ZodString>);
 
 const maxReadCharacters = 50_000;
 /** A larger image would be sent again with every round of a turn. */
@@ -52,116 +17,94 @@ const maxImageBytes = 10 * 2 ** 20;
 
 /**
  * Tools on the files of a workspace: a path outside of it is refused. There is no shell: if anyone may write
- * to the agent, a shell is theirs. Images that `read` shows are stored as blobs.
+ * to the agent, a shell is theirs. The details of a result have the state of the file, as for the file ledger.
  */
-export function fileTools(workspace: string, blobs: Pick<BlobStore, "put">): Tools {
-  const pathOf = (args: unknown, name = "path") => confinedPath(workspace, stringOf(args, name));
-  return new Map<string, Tool>([
-    [
-      "read",
-      async (args, { signal }) => {
-        const path = await pathOf(args);
-        const bytes = await readFile(path);
-        const shown = await shownFile(basename(path), bytes, { blobs, signal });
-        return { ...shown, details: { contentSha256: sha256(bytes) } };
+export function fileTools(workspace: string): readonly Tool[] {
+  return [
+    tool({
+      name: "read",
+      description: "Reads a file; shows an image.",
+      parameters: texts("path"),
+      run: async ({ path }) => {
+        const file = await confinedPath(workspace, path);
+        const bytes = await readFile(file);
+        return { content: shownFile(basename(file), bytes), details: { contentSha256: sha256(bytes) } };
       },
-    ],
-    [
-      "write",
-      async (args) => {
-        const text = stringOf(args, "content");
-        const path = await pathOf(args);
-        const created = !existsSync(path);
-        await mkdir(dirname(path), { recursive: true });
-        await writeFile(path, text);
-        return {
-          text: `wrote ${text.length} characters`,
-          details: { contentSha256: sha256(text), created },
-        };
+    }),
+    tool({
+      name: "write",
+      description: "Writes a file.",
+      parameters: texts("path", "content"),
+      run: async ({ path, content }) => {
+        const file = await confinedPath(workspace, path);
+        const created = !existsSync(file);
+        await mkdir(dirname(file), { recursive: true });
+        await writeFile(file, content);
+        const details = { contentSha256: sha256(content), created };
+        return { content: [`wrote ${content.length} characters`], details };
       },
-    ],
-    [
-      "edit",
-      async (args) => {
-        const path = await pathOf(args);
-        const [oldText, newText] = [stringOf(args, "oldText"), stringOf(args, "newText")];
-        const parts = (await readFile(path, "utf8")).split(oldText);
+    }),
+    tool({
+      name: "edit",
+      description: "Puts new text in the place of text that a file has once.",
+      parameters: texts("path", "oldText", "newText"),
+      run: async ({ path, oldText, newText }) => {
+        const file = await confinedPath(workspace, path);
+        const parts = (await readFile(file, "utf8")).split(oldText);
         // An edit that matches twice could change a place that the model did not mean.
         if (parts.length !== 2) throw new Error(`oldText is there ${parts.length - 1} times, expected once`);
         const text = parts.join(newText);
-        await writeFile(path, text);
-        return { text: "edited", details: { contentSha256: sha256(text) } };
+        await writeFile(file, text);
+        return { content: ["edited"], details: { contentSha256: sha256(text) } };
       },
-    ],
-    [
-      "move",
-      async (args) => {
-        const [from, to] = [await pathOf(args, "from"), await pathOf(args, "to")];
-        if (existsSync(to)) throw new Error(`${stringOf(args, "to")} is there already`);
-        const bytes = await readFile(from);
-        await mkdir(dirname(to), { recursive: true });
-        await rename(from, to);
-        return { text: "moved", details: { contentSha256: sha256(bytes) } };
+    }),
+    tool({
+      name: "move",
+      description: "Moves a file to where none is yet.",
+      parameters: texts("from", "to"),
+      run: async ({ from, to }) => {
+        const [source, target] = [await confinedPath(workspace, from), await confinedPath(workspace, to)];
+        if (existsSync(target)) throw new Error(`${to} is there already`);
+        const bytes = await readFile(source);
+        await mkdir(dirname(target), { recursive: true });
+        await rename(source, target);
+        return { content: ["moved"], details: { contentSha256: sha256(bytes) } };
       },
-    ],
-    [
-      "delete",
-      async (args) => {
-        await rm(await pathOf(args));
-        return { text: "deleted" };
+    }),
+    tool({
+      name: "delete",
+      description: "Deletes a file.",
+      parameters: texts("path"),
+      run: async ({ path }) => {
+        await rm(await confinedPath(workspace, path));
+        return "deleted";
       },
-    ],
-  ]);
+    }),
+  ];
 }
 
 /** A file for a model: text, an image, or a description of other bytes. */
-async function shownFile(
-  name: string,
-  bytes: Uint8Array,
-  options: { readonly blobs: Pick<BlobStore, "put">; readonly signal: AbortSignal },
-): Promise<Pick<ToolOutput, "text" | "resources">> {
+function shownFile(name: string, bytes: Uint8Array) {
   const media = sniff(bytes);
   if (media?.kind === "text") {
     const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
     const left = text.length - maxReadCharacters;
-    return { text: left > 0 ? `${text.slice(0, maxReadCharacters)}\n[${left} more characters]` : text };
+    return [left > 0 ? `${text.slice(0, maxReadCharacters)}\n[${left} more characters]` : text];
   }
   const size = `${bytes.length} bytes`;
   if (media?.kind === "image") {
     const { mediaType, width, height } = media;
     const facts = `${name}: ${mediaType}, ${width} x ${height} pixels, ${size}`;
-    if (bytes.length > maxImageBytes) return { text: `[${facts}: too large to be shown]` };
-    const image = await ingest({ bytes, name }, { ...options, source: "tool" });
-    return { text: facts, resources: [image] };
+    return bytes.length > maxImageBytes ? [`[${facts}: too large to be shown]`] : [facts, { bytes, name }];
   }
-  if (media?.kind === "invalid") {
-    return {
-      text: `[${name}: ${size} that begin as ${media.mediaType} and are none: ${media.reason}. Not shown]`,
-    };
-  }
+  if (media?.kind === "invalid")
+    return [`[${name}: ${size} that begin as ${media.mediaType} and are none: ${media.reason}. Not shown]`];
   const kind = media === undefined ? "no UTF-8 text and no known image" : media.mediaType;
-  return { text: `[${name}: ${size}, ${kind}. A binary file is not shown]` };
+  return [`[${name}: ${size}, ${kind}. A binary file is not shown]`];
 }
 
 function sha256(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
-}
-
-/** Runs the tool that a call names. A failure is a result too, which the model sees. */
-export async function runTool(
-  tools: Tools,
-  call: ToolCall,
-  options: { readonly signal: AbortSignal },
-): Promise<ToolResultMessage> {
-  try {
-    const tool = tools.get(call.name);
-    if (tool === undefined) throw new Error(`there is no tool ${call.name}`);
-    const { text, resources = [], details } = await tool(call.arguments, options);
-    const result = toolResult(call, text || "(no output)", ...resources);
-    return { ...result, ...(details === undefined ? {} : { details }) };
-  } catch (error) {
-    return failedResult(call, error instanceof Error ? error.message : String(error));
-  }
 }
 
 /** The result of a call that did not succeed. */
@@ -182,13 +125,6 @@ export async function closeOpenCalls(session: Session): Promise<void> {
     return { type: "message", message: failedResult(call, `Interrupted: ${progress}.`) };
   });
   await session.append(drafts);
-}
-
-/** A string argument of a call. The arguments come from a model and may be any value. */
-export function stringOf(args: unknown, name: string): string {
-  const value = (args as Record<string, unknown> | null | undefined)?.[name];
-  if (typeof value !== "string") throw new Error(`${name}: expected a string`);
-  return value;
 }
 
 /**

@@ -6,7 +6,6 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fileBlobStore, fileSessionStore } from "sessile/node";
-import type { Model } from "../support/claude.js";
 import {
   boundConnections,
   checkOrigin,
@@ -16,6 +15,7 @@ import {
   pathOf,
   sendFailure,
 } from "../support/http.js";
+import type { Model } from "./claude.js";
 import { blobSender, openUploads, sendPageFile } from "./files.js";
 import { type TurnLimits, turnLimits } from "./limits.js";
 import { type RouteDependencies, routeOf } from "./routes.js";

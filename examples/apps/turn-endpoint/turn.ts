@@ -10,9 +10,9 @@ import {
   toolCalls,
 } from "sessile";
 import { runViewTool, type ViewableSession, viewTool, viewToolName } from "sessile/attachments";
-import type { Model } from "../support/claude.js";
 import { failureOf, HttpFailure, openEventStream } from "../support/http.js";
 import { failedResult } from "../support/tools.js";
+import type { Model } from "./claude.js";
 import type { TurnLimits } from "./limits.js";
 import { messageOf, readPrompt, type TurnPrompt, type TurnRequest } from "./prompt.js";
 import { type RunningTurn, type ServedSession, summaryOf } from "./served-session.js";

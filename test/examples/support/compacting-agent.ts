@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import {
   type AssistantMessage,
+  type BlobStore,
   type Context,
   type EntryDraft,
   type Session,
@@ -21,7 +22,8 @@ import {
   truncateToolResult,
 } from "sessile/compaction";
 import { SessileError } from "sessile/errors";
-import { runTool, type Tools } from "../../../examples/apps/support/tools.js";
+import type { Tool } from "sessile/turn";
+import { runTool } from "./run-tool.js";
 import type { ScriptedModel } from "./scripted-model.js";
 import type { ScriptedSummarizer } from "./scripted-summarizer.js";
 import type { Task } from "./scripted-work.js";
@@ -32,7 +34,8 @@ export interface AgentOptions {
   readonly strategy: CompactionStrategy;
   readonly model: ScriptedModel;
   readonly summarizer: ScriptedSummarizer;
-  readonly tools: Tools;
+  readonly tools: readonly Tool[];
+  readonly blobs: BlobStore;
   readonly instructions: string;
   /** The context window of the model, in tokens. */
   readonly window: number;
@@ -79,7 +82,7 @@ export class CompactingAgent {
 
   /** One turn. Gives the entry of what the user said. */
   async run(task: Task): Promise<string> {
-    const { model, tools, instructions } = this.#options;
+    const { model, tools, blobs, instructions } = this.#options;
     this.turn++;
     model.begin(task);
     // A compaction between turns leaves the instructions to the turn that follows.
@@ -91,8 +94,7 @@ export class CompactingAgent {
       await this.session.append([said(message)]);
       const calls = toolCalls(message);
       if (calls.length === 0) break;
-      const signal = AbortSignal.timeout(30_000);
-      const results = await Promise.all(calls.map((call) => runTool(tools, call, { signal })));
+      const results = await Promise.all(calls.map((call) => runTool(tools, call, blobs)));
       const cut = results.map((result) => truncateToolResult(result, { maxTokens: maxOutputTokens }));
       this.cutOutputs += cut.filter((result, at) => result !== results[at]).length;
       await this.session.append(cut.map(said));

@@ -2,19 +2,19 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
-import { assistantMessage } from "sessile";
 import { assistantDone, FrameRing, tetherImage } from "sessile/tether";
+import type { TurnModel } from "sessile/turn";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tetherMcpServer } from "../../../../examples/apps/mcp-server/tether-server.js";
-import type { Model } from "../../../../examples/apps/support/claude.js";
 import { tetherAgent } from "../../../../examples/apps/support/tether-agent.js";
 import { png } from "../../../attachments/samples.js";
 import { temporaryDirectory } from "../../../session/node/temporary-directory.js";
 import { pngOf, to } from "../../../support/tether.js";
+import { scriptedModel } from "../../../support/turn.js";
 import { call, imagesOf, jsonOf } from "./hosts.js";
 
 /** The tools over an agent in this process, and a client of them. */
-async function connected(model: Model = yes, { dir = temporaryDirectory(), maxTurns = 16 } = {}) {
+async function connected(model: TurnModel = yes, { dir = temporaryDirectory(), maxTurns = 16 } = {}) {
   const ring = new FrameRing();
   const agent = tetherAgent({ dir, instance: "agent", model, maxTurns });
   const [near, far] = InMemoryTransport.createLinkedPair();
@@ -25,8 +25,7 @@ async function connected(model: Model = yes, { dir = temporaryDirectory(), maxTu
   return { client, ring };
 }
 
-const said = { provider: "scripted", model: "scripted-1" };
-const yes: Model = { generate: async () => assistantMessage(said, "Yes.") };
+const yes = scriptedModel(() => "Yes.");
 
 describe("tetherMcpServer", () => {
   it("lists its tools as data that a client takes", async () => {
@@ -165,12 +164,7 @@ describe("tetherMcpServer", () => {
     const gate = new Promise<void>((resolve) => {
       go = resolve;
     });
-    const { client } = await connected({
-      async generate() {
-        await gate;
-        return assistantMessage(said, "At last.");
-      },
-    });
+    const { client } = await connected(scriptedModel(() => gate.then(() => "At last.")));
     const status = async (text: string) => jsonOf(await call(client, "tether_send", { text })).status;
     expect([await status("one"), await status("two"), await status("three")]).toEqual([
       "kept",

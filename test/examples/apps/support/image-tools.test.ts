@@ -1,27 +1,32 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { messageText, type ToolCall } from "sessile";
-import { tetherImage } from "sessile/tether";
+import { messageText } from "sessile";
+import { tetherImage, tetherSessionId } from "sessile/tether";
+import type { ToolContext } from "sessile/turn";
 import { describe, expect, it } from "vitest";
 import { imageTools } from "../../../../examples/apps/support/image-tools.js";
 import { agentHome } from "../../../../examples/apps/support/tether-agent.js";
 import { base64, gif, pdf, png } from "../../../attachments/samples.js";
 import { temporaryDirectory } from "../../../session/node/temporary-directory.js";
-import { pngOf } from "../../../support/tether.js";
-import { agentAt, all, call, message, saying } from "./agent-turns.js";
+import { pngOf, to } from "../../../support/tether.js";
+import type { Call } from "../../../support/turn.js";
+import { agentAt, all, message, saying } from "./agent-turns.js";
 
 describe("imageTools", () => {
-  const made = (path: string, name = "view_image", more: object = {}) => call("c1", name, { path, ...more });
-  async function resultOf(dir: string, ...calls: readonly ToolCall[]) {
-    const { workspace, blobs } = agentHome(dir);
+  const made = (path: string, name = "view_image", more: object = {}): Call => [
+    name,
+    "c1",
+    { path, ...more },
+  ];
+  async function resultOf(dir: string, call: Call) {
+    const { workspace, blobs, sessions } = agentHome(dir);
     mkdirSync(workspace, { recursive: true });
-    const its = saying([...calls], ["Here."]);
-    const agent = agentAt(dir, its, { tools: imageTools(workspace, blobs) });
+    const agent = agentAt(dir, saying([call], "Here."), { tools: imageTools(workspace, blobs) });
     const frames = await all(agent.answer(message("Go")));
-    const results = its.contexts[1]?.items.flatMap(({ message }) =>
-      message.role === "toolResult" ? [message] : [],
-    );
-    return { done: frames.at(-1), result: results?.at(-1) };
+    await using session = await sessions.open(tetherSessionId(to, "a"));
+    const { items } = await session.context();
+    const results = items.flatMap(({ message }) => (message.role === "toolResult" ? [message] : []));
+    return { done: frames.at(-1), result: results.at(-1) };
   }
 
   // @covers R69
@@ -50,13 +55,14 @@ describe("imageTools", () => {
   it("show what they drew, also where another draws under the same name meanwhile", async () => {
     const { workspace, blobs } = agentHome(temporaryDirectory());
     mkdirSync(workspace, { recursive: true });
-    const plot = imageTools(workspace, blobs).get("plot");
-    const draw = (numbers: string) =>
-      plot?.({ path: "chart.png", numbers }, { signal: new AbortController().signal });
+    const plot = imageTools(workspace, blobs).find(({ name }) => name === "plot");
+    const context = { signal: new AbortController().signal } as ToolContext;
+    const draw = async (numbers: string) =>
+      (await plot?.run({ path: "chart.png", numbers }, context)) as { content: readonly unknown[] };
     const charts = Array.from({ length: 12 }, (_, at) => Array.from({ length: at + 1 }, () => "1").join(","));
     const drawn = await Promise.all(charts.map(draw));
     // Each bar makes the image wider.
-    expect(drawn.map((output) => output?.resources?.[0])).toMatchObject(
+    expect(drawn.map(({ content }) => content[1])).toMatchObject(
       charts.map((_, at) => ({ width: 8 + 24 * (at + 1) })),
     );
   });
@@ -69,7 +75,7 @@ describe("imageTools", () => {
     writeFileSync(join(dir, "workspace", "large.png"), pngOf(10 * 2 ** 20 + 1));
     symlinkSync(join(dir, "secret.png"), join(dir, "workspace", "link.png"));
     symlinkSync(dir, join(dir, "workspace", "up"));
-    const refused: readonly [ToolCall, RegExp][] = [
+    const refused: readonly [Call, RegExp][] = [
       [made("../secret.png"), /FILE_REFUSED/],
       [made(join(dir, "secret.png")), /FILE_REFUSED/],
       [made("link.png"), /FILE_REFUSED/],
@@ -88,7 +94,7 @@ describe("imageTools", () => {
       expect(result?.isError).toBe(true);
       const text = messageText(result as NonNullable<typeof result>);
       expect(text).toMatch(words);
-      const named = (asked.arguments as { path: string }).path;
+      const named = (asked[2] as { path: string }).path;
       expect(text.replace(named, "")).not.toContain(dir);
     }
     expect(readdirSync(dir).sort()).toEqual(["secret.png", "sessions", "workspace"]);

@@ -1,8 +1,8 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { contextFrom, memoryBlobStore, userMessage } from "sessile";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { claude, type Model } from "../../../../examples/apps/support/claude.js";
 import { type LocalProvider, startLocalProvider } from "../../../../examples/apps/support/local-provider.js";
+import { claude, type Model } from "../../../../examples/apps/turn-endpoint/claude.js";
 
 let provider: LocalProvider;
 let model: Model;

@@ -12,17 +12,19 @@ import {
   tetherSessionId,
 } from "sessile/tether";
 import { describe, expect, it } from "vitest";
-import type { Model } from "../../../../examples/apps/support/claude.js";
-import { agentHome, tetherAgent } from "../../../../examples/apps/support/tether-agent.js";
+import { agentHome } from "../../../../examples/apps/support/tether-agent.js";
 import { gif, png } from "../../../attachments/samples.js";
 import { temporaryDirectory } from "../../../session/node/temporary-directory.js";
 import { pngOf, to } from "../../../support/tether.js";
-import { agentAt, all, call, echo, message, model, saying, textOf } from "./agent-turns.js";
+import { countingTool, type Said, scriptedModel } from "../../../support/turn.js";
+import { agentAt, all, echo, lastTextOf, message, saying, textOf } from "./agent-turns.js";
 
 /** The content of a session of this directory, in short. */
 async function heldIn(dir: string, instance = "a", session: TetherSession = to): Promise<readonly string[]> {
   await using held = await agentHome(dir).sessions.open(tetherSessionId(session, instance));
-  return (await held.context()).items.map(({ message }) => `${message.role}: ${messageText(message)}`);
+  return (await held.context()).items
+    .filter(({ message }) => message.role !== "system")
+    .map(({ message }) => `${message.role}: ${messageText(message)}`);
 }
 
 describe("what an agent checks itself", () => {
@@ -80,15 +82,23 @@ describe("what an agent checks itself", () => {
   });
 });
 
+/** A reply with a text before its call. */
+const looking: Said = {
+  reply: {
+    content: [
+      { type: "text", text: "Look.", citations: null },
+      { type: "tool_use", id: "c1", name: "none", input: {}, caller: { type: "direct" } },
+    ],
+  },
+};
+
 describe("tetherAgent", () => {
   // @covers R34
   it("answers with pieces and an end, which share an id that names the message", async () => {
     const asked = message("Hi");
-    const frames = await all(
-      agentAt(temporaryDirectory(), saying([call("c1", "none", {}), "I look."], ["Hello."])).answer(asked),
-    );
+    const frames = await all(agentAt(temporaryDirectory(), saying(looking, "Hello.")).answer(asked));
     expect(frames.map(({ type, payload }) => [type, payload])).toEqual([
-      ["assistant.delta", { text: "I look." }],
+      ["assistant.delta", { text: "Look." }],
       ["assistant.delta", { text: "Hello." }],
       ["assistant.done", { text: "Hello." }],
     ]);
@@ -105,7 +115,7 @@ describe("tetherAgent", () => {
     ];
     for (const session of sessions)
       await all(agentAt(dir, echo).answer(message(JSON.stringify(session), [], session)));
-    await all(tetherAgent({ dir, instance: "b", model: echo }).answer(message("for b", [], sessions[0])));
+    await all(agentAt(dir, echo, { instance: "b" }).answer(message("for b", [], sessions[0])));
     for (const session of sessions) {
       const words = JSON.stringify(session);
       expect(await heldIn(dir, "a", session)).toEqual([`user: ${words}`, `assistant: You said: ${words}`]);
@@ -118,15 +128,13 @@ describe("tetherAgent", () => {
   it("answers the messages of a conversation one after the other, and others meanwhile", async () => {
     const gates = new Map<string, () => void>();
     const order: string[] = [];
-    const slow: Model = {
-      async generate({ items }) {
-        const said = messageText((items.at(-1) as (typeof items)[0]).message);
-        order.push(`begins ${said}`);
-        if (said !== "other") await new Promise<void>((resolve) => gates.set(said, resolve));
-        order.push(`ends ${said}`);
-        return assistantMessage(model, said);
-      },
-    };
+    const slow = scriptedModel(async (request) => {
+      const said = lastTextOf(request);
+      order.push(`begins ${said}`);
+      if (said !== "other") await new Promise<void>((resolve) => gates.set(said, resolve));
+      order.push(`ends ${said}`);
+      return said;
+    });
     const agent = agentAt(temporaryDirectory(), slow);
     const [one, two] = [message("one"), message("two")];
     expect(agent.isBusy(one)).toBe(false);
@@ -158,12 +166,12 @@ describe("tetherAgent", () => {
 
   it("goes on to the end though nobody reads, and says when the message is sure to last", async () => {
     const dir = temporaryDirectory();
-    const agent = agentAt(dir, saying(["First."], ["Second."]));
+    const agent = agentAt(dir, saying("First.", "Second."));
     const kept: string[] = [];
     agent.answer(message("unread"), { onKept: (id) => kept.push(id) });
     for await (const _ of agent.answer(message("left"))) break;
     await all(agent.answer(message("third")));
-    expect(kept).toEqual([expect.stringMatching(/^[0-9a-f]{8}$/)]);
+    expect(kept).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
     expect(await heldIn(dir)).toEqual([
       "user: unread",
       "assistant: First.",
@@ -176,47 +184,35 @@ describe("tetherAgent", () => {
 
   it("says that the model failed, keeps that, and answers the next message", async () => {
     const dir = temporaryDirectory();
-    const failing = saying(new Error("529 overloaded\nsecret second line"), ["Here again."]);
+    const failing = saying({ fail: new Error("529 overloaded\nsecret second line") }, "Here again.");
     const agent = agentAt(dir, failing);
     expect(textOf(await all(agent.answer(message("Hi"))))).toBe(
       "I could not answer: 529 overloaded secret second line",
     );
     expect(textOf(await all(agent.answer(message("And now?"))))).toBe("Here again.");
-    expect(await heldIn(dir)).toEqual([
-      "user: Hi",
-      "assistant: ",
-      "user: And now?",
-      "assistant: Here again.",
-    ]);
+    expect(await heldIn(dir)).toEqual(["user: Hi", "user: And now?", "assistant: Here again."]);
   });
 
   it("gives text on as it comes, in pieces worth a frame, and keeps what there was of an answer that broke off", async () => {
-    const words = Array.from({ length: 300 }, (_, at) => `word${at} `);
-    const streaming: Model = {
-      async generate(_context, { onText }) {
-        for (const word of words) onText?.(word);
-        throw new Error("the line broke");
-      },
-    };
+    const words = Array.from({ length: 300 }, (_, at) => `word${at} `).join("");
+    const streaming = saying({ cut: words, error: { message: "the line broke" } });
     const dir = temporaryDirectory();
     const frames = await all(agentAt(dir, streaming).answer(message("Go on")));
     const deltas = frames.slice(0, -1).map(({ payload }) => payload.text);
-    expect(deltas.join("")).toBe(words.join(""));
+    expect(deltas.join("")).toBe(words);
     expect(deltas.length).toBeGreaterThan(3);
     expect(deltas.length).toBeLessThan(20);
-    expect(textOf(frames)).toBe(`${words.join("")}\n\nI could not answer: the line broke`);
-    expect(await heldIn(dir)).toEqual(["user: Go on", `assistant: ${words.join("")}`]);
+    expect(textOf(frames)).toBe(`${words}\n\nI could not answer: REPLY_FAILED.`);
+    expect(await heldIn(dir)).toEqual(["user: Go on", `assistant: ${words}`]);
   });
 
   it("says that it was stopped, however far it had come", async () => {
     const stop = new AbortController();
-    const endless: Model = {
-      generate: (_context, { signal }) =>
-        new Promise((_resolve, reject) => {
-          signal.addEventListener("abort", () => reject(signal.reason));
-          stop.abort();
-        }),
-    };
+    const endless = scriptedModel(({ signal }) => {
+      const ended = rejected(signal);
+      stop.abort();
+      return ended;
+    });
     const agent = agentAt(temporaryDirectory(), endless);
     const stopped = "Stopped before the answer was whole.";
     expect(textOf(await all(agent.answer(message("Hi"), { signal: stop.signal })))).toBe(stopped);
@@ -225,7 +221,7 @@ describe("tetherAgent", () => {
     );
     const late = agentAt(
       temporaryDirectory(),
-      { generate: (_context, { signal }) => rejected(signal) },
+      scriptedModel(({ signal }) => rejected(signal)),
       { maxTurnMs: 20 },
     );
     expect(textOf(await all(late.answer(message("Hi"))))).toBe(stopped);
@@ -240,7 +236,7 @@ describe("tetherAgent", () => {
   });
 
   it("ends a model that calls tools for ever", async () => {
-    const again: Model = { generate: async () => assistantMessage(model, call("c", "none", {})) };
+    const again = scriptedModel((_request, count) => [["none", `c${count}`]]);
     expect(textOf(await all(agentAt(temporaryDirectory(), again).answer(message("Hi"))))).toBe(
       "I still call tools after 20 rounds.",
     );
@@ -254,29 +250,35 @@ describe("tetherAgent", () => {
     expect(textOf(await all(agent.answer(message("4"))))).toBe("Yes.");
   });
 
-  it("goes on after a restart in the middle of a tool, and runs nothing again", async () => {
+  it("goes on after a restart in the middle of a tool, and runs no call twice", async () => {
     const dir = temporaryDirectory();
+    const call = (id: string) => ({ type: "toolCall", id, name: "plot", arguments: {} }) as const;
     {
       const { sessions } = agentHome(dir);
       await using session: Session = await sessions.create({ cwd: dir, id: tetherSessionId(to, "a") });
       await session.append([
         { type: "message", message: userMessage("Draw.") },
-        { type: "message", message: assistantMessage(model, call("c1", "plot", {}), call("c2", "plot", {})) },
+        {
+          type: "message",
+          message: assistantMessage({ provider: "p", model: "m" }, call("c1"), call("c2")),
+        },
         toolStarted.draft({ toolCallId: "c1" }),
       ]);
     }
-    let ran = 0;
-    const tools = new Map([["plot", async () => ({ text: `${++ran}` })]]);
-    const its = saying(["It was interrupted."]);
-    const frames = await all(agentAt(dir, its, { tools }).answer(message("Well?")));
+    const plot = countingTool("plot");
+    const frames = await all(
+      agentAt(dir, saying("It was interrupted."), { tools: [plot] }).answer(message("Well?")),
+    );
     expect(textOf(frames)).toBe("It was interrupted.");
-    expect(ran).toBe(0);
-    expect(its.contexts[0]?.items.map(({ message }) => `${message.role}: ${messageText(message)}`)).toEqual([
+    // The second call had not begun.
+    expect(plot.ran).toEqual(["c2"]);
+    expect(await heldIn(dir)).toEqual([
       "user: Draw.",
       "assistant: ",
-      "toolResult: Interrupted: how far it came is unknown.",
-      "toolResult: Interrupted: it was not begun.",
+      expect.stringMatching(/^toolResult: Interrupted: /),
+      "toolResult: ran c2",
       "user: Well?",
+      "assistant: It was interrupted.",
     ]);
   });
 
@@ -284,9 +286,9 @@ describe("tetherAgent", () => {
   it("finds sessions and blobs again after a restart", async () => {
     const dir = temporaryDirectory();
     await all(agentAt(dir, saying()).answer(message("See", [png(4, 5)])));
-    const its = saying();
-    await all(agentAt(dir, its).answer(message("Again")));
-    const [shown] = resourcesIn({ items: its.contexts[0]?.items ?? [] });
+    await all(agentAt(dir, saying()).answer(message("Again")));
+    await using held = await agentHome(dir).sessions.open(tetherSessionId(to, "a"));
+    const [shown] = resourcesIn(await held.context());
     expect(shown).toMatchObject({ kind: "image", mediaType: "image/png", width: 4, height: 5 });
     const { images } = await outgoingImages(shown === undefined ? [] : [shown], agentHome(dir));
     expect(images).toEqual([tetherImage(png(4, 5))]);
@@ -299,9 +301,7 @@ describe("tetherAgent", () => {
     const agent = agentAt(dir, its, { maxCharacters: 5_000 });
     for (let n = 0; n < 4; n++) await all(agent.answer(message(`Image ${n}`, [pngOf(200_000, n)])));
     const saidTo = (at: number) =>
-      its.contexts[at]?.items.flatMap(({ message }) =>
-        message.role === "user" ? [messageText(message).slice(0, 7)] : [],
-      );
+      [...JSON.stringify(its.requests[at]?.value.messages).matchAll(/"(Image \d)/g)].map(([, said]) => said);
     expect([0, 1, 2, 3].map(saidTo)).toEqual([
       ["Image 0"],
       ["Image 0", "Image 1"],

@@ -14,9 +14,10 @@ import { join } from "node:path";
 import { assistantMessage, contextFrom, memoryBlobStore, project, toolResult, userMessage } from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { confinedPath, fileTools, runTool } from "../../../../examples/apps/support/tools.js";
+import { confinedPath, fileTools } from "../../../../examples/apps/support/tools.js";
 import { gif, pdf, png } from "../../../attachments/samples.js";
 import { pngOf } from "../../../support/tether.js";
+import { runTool } from "../../support/run-tool.js";
 
 let dir: string;
 let workspace: string;
@@ -81,11 +82,7 @@ describe("confinedPath", () => {
 describe("the tools", () => {
   const blobs = memoryBlobStore();
   const run = (name: string, args: unknown) =>
-    runTool(
-      fileTools(workspace, blobs),
-      { type: "toolCall", id: "c", name, arguments: args },
-      { signal: AbortSignal.timeout(10_000) },
-    );
+    runTool(fileTools(workspace), { type: "toolCall", id: "c", name, arguments: args }, blobs);
   const failure = (name: string, text: string | RegExp) => ({
     ...toolResult({ id: "c", name }, ""),
     content: [{ type: "text", text: expect.stringMatching(text) }],
@@ -206,9 +203,9 @@ describe("the tools", () => {
   });
 
   it.each([
-    ["absent", {}, "there is no tool absent"],
-    ["read", null, "path: expected a string"],
-    ["read", { path: 1 }, "path: expected a string"],
+    ["absent", {}, "There is no tool absent."],
+    ["read", {}, /not valid\.\npath: .*expected string/],
+    ["read", { path: 1 }, /not valid\.\npath: .*expected string/],
     ["read", { path: "absent" }, "ENOENT"],
   ])("give what goes wrong to the model: %s %o", async (name, args, text) => {
     expect(await run(name, args)).toEqual(failure(name, text));

@@ -1,7 +1,7 @@
 // A server in a process of its own, to kill and to measure. Prints its address as JSON.
 import { setImmediate } from "node:timers/promises";
 import { assistantMessage, messageText } from "sessile";
-import type { Model } from "../../../../examples/apps/support/claude.js";
+import type { Model } from "../../../../examples/apps/turn-endpoint/claude.js";
 import { startTurnServer } from "../../../../examples/apps/turn-endpoint/server.js";
 
 const [dir = ""] = process.argv.slice(2);

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import { assistantMessage } from "sessile";
 import { fileBlobStore } from "sessile/node";
-import { claude, type Model } from "../../../../examples/apps/support/claude.js";
 import { type LocalProvider, startLocalProvider } from "../../../../examples/apps/support/local-provider.js";
+import { claude, type Model } from "../../../../examples/apps/turn-endpoint/claude.js";
 import { type TurnClient, turnClient } from "../../../../examples/apps/turn-endpoint/client.js";
 import { followTurnScript } from "../../../../examples/apps/turn-endpoint/script.js";
 import {

@@ -1,13 +1,5 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import {
-  type AssistantMessage,
-  type BlobStore,
-  type Context,
-  cacheConversation,
-  type Loss,
-  project,
-  type ReplayPolicy,
-} from "sessile";
+import { type AssistantMessage, type BlobStore, type Context, cacheConversation, project } from "sessile";
 import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
 import { viewToolName } from "sessile/attachments";
 
@@ -18,29 +10,18 @@ export interface ClaudeOptions {
   /** The store of the attachments' bytes. */
   readonly blobs: Pick<BlobStore, "get">;
   readonly tools: readonly Anthropic.Tool[];
-  /** The attachments of earlier turns that a request repeats. Default none. */
-  readonly replay?: ReplayPolicy;
-  /** Called with the content of the session that a request lacks, such as an image whose bytes are gone. */
-  readonly onLosses?: (losses: readonly Loss[]) => void;
 }
 
 const maxTokens = 4096;
 
 /** A model behind the official client: the context to a request, and the reply to a message. */
-export function claude({ client, model, blobs, tools, replay, onLosses }: ClaudeOptions): Model {
+export function claude({ client, model, blobs, tools }: ClaudeOptions): Model {
   const target = anthropicMessages({ model });
   const invites = tools.some(({ name }) => name === viewToolName);
   return {
     async generate(context, { signal, onText }) {
-      const options = {
-        blobs,
-        cache: cacheConversation,
-        signal,
-        viewTool: invites,
-        ...(replay && { replay }),
-      };
-      const { value, losses } = await project(context, target, options);
-      if (losses.length > 0) onLosses?.(losses);
+      const options = { blobs, cache: cacheConversation, signal, viewTool: invites };
+      const { value } = await project(context, target, options);
       const request = { model, max_tokens: maxTokens, tools: [...tools], ...value };
       if (onText === undefined)
         return readAnthropicReply(await client.messages.create(request, { signal }), { model });
