@@ -85,23 +85,24 @@ export async function waitingMessages(session: Session): Promise<readonly EntryD
 
 const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
 
-/** Moves the leaf behind messages that other handles added after it. Returns whether it moved. */
+/**
+ * Moves the leaf behind messages that other handles added after it. Returns whether it moved: not if anything else is
+ * behind them, which another process added that has taken the turn on.
+ */
 export async function followSteering(session: Session): Promise<boolean> {
   const tree = await session.tree();
-  const start = session.leafId;
-  let leaf = start;
-  let end = start;
+  let leaf = session.leafId;
+  let isSteered = false;
   for (;;) {
     const next = tree.children(leaf).at(-1);
     if (next === undefined) break;
     const entry = next.type === "custom" ? await session.entry(next.id) : undefined;
-    if (entry !== undefined && steering.read(entry) !== undefined) end = next.id;
-    else if (!metadata.has(next.type)) break;
+    if (entry !== undefined && steering.read(entry) !== undefined) isSteered = true;
+    else if (!metadata.has(next.type)) return false;
     leaf = next.id;
   }
-  if (end === start) return false;
-  await session.branch(end);
-  return true;
+  if (isSteered) await session.branch(leaf);
+  return isSteered;
 }
 
 /**

@@ -10,7 +10,7 @@ import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
 import { afterEach, describe, expect, test } from "vitest";
 import { startPostgres, withoutPostgres } from "../support/postgres.js";
 import { rounds } from "../support/rounds.js";
-import { TurnPrograms, turnProgram } from "../support/turn-programs.js";
+import { runTurnProgram, turnPrograms } from "../support/turn-programs.js";
 import { numbers } from "./postgres-work.js";
 import { type Child, startProcess, useProgram } from "./start-child.js";
 
@@ -93,8 +93,8 @@ describe.skipIf(withoutPostgres !== undefined)("turns of random programs, on a r
     await backend.migrate();
     let sessions = 0;
     await fc.assert(
-      fc.asyncProperty(turnProgram, (program) =>
-        new TurnPrograms(backend, `s${sessions++}`, true).run(program),
+      fc.asyncProperty(turnPrograms(8), (program) =>
+        runTurnProgram(program, backend, `s${sessions++}`, true),
       ),
       { numRuns: rounds(20, 1000) },
     );

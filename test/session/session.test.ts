@@ -40,6 +40,19 @@ async function types(session: Session): Promise<string[]> {
 }
 
 describe("the leaf at close", () => {
+  test("is that of another handle which went on behind the end that this one followed", async () => {
+    const { session, other } = await setting();
+    await session.append([say("a")]);
+    const second = await other();
+    const [b] = await second.append([say("b")]);
+    await session.refresh();
+    await session.branch(b?.id ?? null);
+    const [c] = await second.append([say("c")]);
+    await session.refresh();
+    await session.close();
+    expect((await other()).leafId).toBe(c?.id);
+  });
+
   test("is written where it was moved, and nothing was appended since", async () => {
     const { session, other } = await setting();
     const [a, b] = await session.append([say("a"), say("b")]);

@@ -697,6 +697,24 @@ describe("steering", () => {
     const turn = runTurn(session, { model, tools: [read], message: userMessage("Go.") });
     await expect(turn).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
   });
+
+  test("is followed only if it is the last: what another process did behind it stays the conversation", async () => {
+    const { session, store } = await newSession();
+    const model = scriptedModel(() => [["read", "a"]]);
+    const read = countingTool("read", {
+      run: async (_input, { call }) => {
+        await using other = await store.open(session.id, { mode: "write" });
+        await steer(other, userMessage("and this"));
+        await other.appendMessage(toolResult(call, "mine"));
+        return "read";
+      },
+    });
+    const turn = runTurn(session, { model, tools: [read], message: userMessage("Go.") });
+    await expect(turn).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    await session.close();
+    await using now = await store.open(session.id);
+    expect((await shortHistory(now)).at(-1)).toBe("result a: mine");
+  });
 });
 
 describe("permissions", () => {

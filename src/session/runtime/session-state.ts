@@ -70,7 +70,7 @@ class State extends LoadedLog {
   exists: boolean;
   /** The current chain, whose leaf is that of the session: a pending append of another does not move it back. */
   chain: Chain = { leafId: null };
-  /** Whether the leaf moved and nothing was written since. */
+  /** Whether the leaf moved to another place than the log gives, and nothing was written since. */
   moved = false;
   /** The leaf of other writers since this handle's last append or move; undefined if they added none. */
   others: RemoteLeaf | undefined;
@@ -349,7 +349,8 @@ class State extends LoadedLog {
 
   /** Moves the leaf by a decision of the caller, for the next append. */
   branch(leafId: string | null): void {
-    this.moved = true;
+    // A handle that follows another writer to the end of the log decides nothing that its close would record.
+    this.moved = leafId !== this.reader.leafId;
     this.others = undefined;
     this.tell();
     this.chain = { leafId: this.leafId };

@@ -50,7 +50,7 @@ export class PreservedReasoning {
         return { ...item };
       }
       const id = `rs_${String(this.#made.size).padStart(4, "0")}${at}`;
-      const made = { id, summary: [], ...item, encrypted_content: `enc-${id}` };
+      const made = { id, summary: [], ...item, encrypted_content: `gAAA-${id}` };
       const { model } = request;
       this.#made.set(id, { model, item: made.encrypted_content, prefix: hash.copy().digest("hex") });
       add(hash, made.encrypted_content);
