@@ -95,7 +95,10 @@ describe("replyResponse", () => {
       JSON.parse(line.replace(/^event: \w+\ndata: /, "")) as Record<string, unknown>[];
     const data = lines.filter((line) => line.startsWith("event: data")).flatMap(dataOf);
     expect(data.map((message) => message.text ?? message.type)).toEqual(["one", "\n\ntwo", "end"]);
-    expect(dataOf(lines.at(-1) as string)).toMatchObject({ upToDate: true, streamClosed: true });
+    const { streamNextOffset, ...end } = dataOf(lines.at(-1) as string) as unknown as Record<string, unknown>;
+    expect(end).toEqual({ upToDate: true, streamClosed: true });
+    expect(streamNextOffset).toMatch(/~$/);
+    expect(response.headers.get("cache-control")).toContain("no-cache");
     expect(lines.filter((line) => line.startsWith("event: control")).length).toBeGreaterThan(1);
   });
 
@@ -104,11 +107,17 @@ describe("replyResponse", () => {
     const status = async (query: string, init?: RequestInit, id = reply.id) =>
       (await replyResponse(reader, id, new Request(`${url}${query}`, init))).status;
     expect(await status("?offset=x")).toBe(400);
+    expect(await status("?offset=x~")).toBe(400);
     expect(await status("?live=sse")).toBe(400);
     expect(await status("?offset=-1&live=x")).toBe(400);
     expect(await status("", { method: "POST" })).toBe(405);
     expect(await status("", undefined, "nothing")).toBe(404);
     expect(await status("", { method: "HEAD" })).toBe(200);
+    const refused = await replyResponse(reader, "nothing", new Request(url));
+    for (const name of ["x-content-type-options", "cross-origin-resource-policy"])
+      expect(refused.headers.get(name)).not.toBeNull();
+    const broken = { followReply: () => [][Symbol.asyncIterator as never] } as never;
+    await expect(replyResponse(broken, "1", new Request(url))).rejects.toThrow(TypeError);
     await reply.discard();
   });
 });

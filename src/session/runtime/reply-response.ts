@@ -50,6 +50,7 @@ export async function replyResponse(session: Session, id: string, request: Reque
   try {
     const isNow = offset === "now" || request.method === "HEAD";
     const from = isNow || offset === null || offset === "-1" ? undefined : offset;
+    if (!(await isOffset(from))) return failed(400);
     const found = await read(session, id, from);
     const start: Read = isNow ? { ...found, messages: [] } : found;
     if (request.method === "HEAD") return answer("", start, { "cache-control": "no-store" });
@@ -65,10 +66,19 @@ export async function replyResponse(session: Session, id: string, request: Reque
     if (news.messages.length === 0) return answer(null, news, headers, 204);
     return answer(JSON.stringify(news.messages), news, headers);
   } catch (error) {
-    if (error instanceof TypeError) return failed(400);
     if (SessileError.is(error, "REPLY_NOT_FOUND") || SessileError.is(error, "SESSION_NOT_FOUND"))
       return failed(404);
     throw error;
+  }
+}
+
+async function isOffset(from: string | undefined): Promise<boolean> {
+  const { parseReplyOffset } = await import("./reply-log.js");
+  try {
+    parseReplyOffset(from?.endsWith(endMark) === true ? from.slice(0, -endMark.length) : from);
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -126,16 +136,21 @@ function events(session: Session, id: string, start: Read, cursor: string, signa
       await source.return(undefined);
     },
   });
-  return new Response(body, { headers: { ...common, "content-type": "text/event-stream" } });
+  const headers = {
+    ...common,
+    "cache-control": "private, no-cache, no-store",
+    "content-type": "text/event-stream",
+  };
+  return new Response(body, { headers });
 }
 
 function eventText({ messages, offset, hasEnded }: Read, cursor: string): string {
   const data = messages.length === 0 ? "" : `event: data\ndata: ${JSON.stringify(messages)}\n\n`;
   const control = {
     streamNextOffset: offset,
-    streamCursor: cursor,
     upToDate: true,
-    ...(hasEnded ? { streamClosed: true } : {}),
+    // Nobody reconnects to a stream that has ended.
+    ...(hasEnded ? { streamClosed: true } : { streamCursor: cursor }),
   };
   return `${data}event: control\ndata: ${JSON.stringify(control)}\n\n`;
 }
@@ -156,6 +171,7 @@ function messagesOf(part: ReplyPart): readonly object[] {
 
 const common = {
   "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
   // What people say to a model is for nobody's shared cache.
   "cache-control": "private, no-store",
 };
