@@ -154,6 +154,8 @@ async function* fineTuningLines(source: WriteSource): AsyncGenerator<ForeignObje
           });
       }
     }
+    // A reply may have no visible part.
+    if (!messages.some(({ role }) => role === "assistant")) continue;
     const tools = calledTools(all);
     if (tools.length > 0 && isFirst)
       source.find({ code: "entry", text: "definitions of tools, made of the arguments of their calls" });
@@ -269,6 +271,7 @@ async function spansOf(source: WriteSource): Promise<readonly Span[]> {
   let turn: Span | undefined;
   let before = Date.parse(source.header.timestamp) || 0;
   const conversation = { "gen_ai.conversation.id": id };
+  let compacted = {};
   const begin = (entryId: string, time: number) => {
     turn = {
       traceId: textDigest("trace", id, entryId).slice(0, 32),
@@ -331,6 +334,7 @@ async function spansOf(source: WriteSource): Promise<readonly Span[]> {
           "gen_ai.provider.name": traceProvider(message.provider),
           "gen_ai.request.model": message.model,
           ...inferenceAttributes(message),
+          ...compacted,
           // What is new: the messages before are those of the spans before.
           "gen_ai.input.messages": JSON.stringify(input),
           "gen_ai.output.messages": JSON.stringify([
@@ -361,6 +365,7 @@ async function spansOf(source: WriteSource): Promise<readonly Span[]> {
       // The words of the user after the last result begin a turn.
       if (results.length === 0) turn = undefined;
     } else if (step.kind === "compaction") {
+      compacted = { "gen_ai.conversation.compacted": true };
       add(step, before, "compaction", {
         kind: internalKind,
         attributes: {

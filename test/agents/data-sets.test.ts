@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import type { ChatCompletionMessageParam, ChatCompletionTool } from "openai/resources/chat/completions";
 import {
   assistantMessage,
   type BlobStore,
@@ -98,6 +99,15 @@ const example = z.strictObject({
     )
     .optional(),
 });
+
+/** A line of the training file, of the types of OpenAI's client: a chat request without its settings. */
+interface TrainingExample {
+  readonly messages: readonly ChatCompletionMessageParam[];
+  readonly tools?: readonly ChatCompletionTool[];
+}
+
+/** As JSON has no member that is undefined. */
+type Json<T> = T extends object ? { [K in keyof T]: Json<Exclude<T[K], undefined>> } : T;
 
 const conversation = z.strictObject({
   conversations: z
@@ -274,6 +284,10 @@ describe("examples", () => {
     ]);
     const { records: spans } = await lines(session, otlp);
     expect(JSON.stringify(spans)).toContain('"name":"compaction"');
+    const isCompacted = firstSpans(spans[0])
+      .spans.filter(({ name }) => name.startsWith("chat"))
+      .map(({ attributes }) => attributes.some(({ key }) => key === "gen_ai.conversation.compacted"));
+    expect(isCompacted).toEqual([false, false, false, true]);
   });
 
   it("have images as data of the user's messages", async () => {
@@ -349,7 +363,12 @@ describe("any session", () => {
         }
         for (const record of (await lines(session, openaiFinetune, blobs)).records) {
           const open = new Set<string>();
-          for (const message of example.parse(record).messages) {
+          const parsed = example.parse(record);
+          // Checked by the compiler: whatever the schema allows, the client's types do.
+          const { messages }: TrainingExample = parsed as Json<typeof parsed>;
+          // Without a reply there is nothing to learn: such a file is refused.
+          expect(messages.some(({ role }) => role === "assistant")).toBe(true);
+          for (const message of parsed.messages) {
             // A result follows the calls, and no other message comes before all of them.
             if (message.role === "tool") expect(open.delete(message.tool_call_id)).toBe(true);
             else expect(open.size).toBe(0);
