@@ -391,6 +391,35 @@ describe("resume", () => {
     });
   });
 
+  it("writes the session for opencode, with the model and provider of its configuration and a finding for an open call", async () => {
+    const calling = { type: "tool_use", id: "toolu_1", name: "Bash", input: { command: "ls" } };
+    appendFileSync(main(), lines([user("u2", "a1", "List."), reply("a2", "u2", "m2", calling)]));
+    write(join(dir, "config", "opencode", "opencode.json"), '{"model":"openrouter/anthropic/claude-x"}');
+    const env = {
+      ...homes(),
+      XDG_CONFIG_HOME: join(dir, "config"),
+      XDG_DATA_HOME: join(dir, "data"),
+    };
+    mkdirSync(join(dir, "data", "opencode"), { recursive: true });
+    const words = ["resume", sessionId, "--in", "opencode", "--yes", "--json"];
+    const { json, code } = await call(words, { cwd: dir, env });
+    const [path] = json[0].files;
+    const id = basename(path, ".json");
+    expect([code, json[0].commands]).toEqual([
+      0,
+      [
+        ["opencode", "import", path],
+        ["opencode", "--session", id],
+      ],
+    ]);
+    const { messages } = JSON.parse(readFileSync(path, "utf8"));
+    expect(messages[0].info.model).toEqual({ providerID: "openrouter", modelID: "anthropic/claude-x" });
+    expect(messages[1].info).toMatchObject({ providerID: "openrouter", modelID: "anthropic/claude-x" });
+    expect(json[0].report.findings).toContainEqual(
+      expect.objectContaining({ code: "interrupted", text: "call toolu_1 has no result" }),
+    );
+  });
+
   it("writes a file that pi has as its own, and that comes back", async () => {
     const { json } = await run("resume", sessionId, "--in", "pi", "--yes", "--json");
     expect(json[0].commands).toEqual([["pi", "--session", sessionId]]);

@@ -255,6 +255,7 @@ export class ToolParts {
   readonly #results: ToolResults;
   /** Whether the session is of opencode: its tools' details are shown there. */
   readonly #isOwn: boolean;
+  readonly #open = new Set<string>();
 
   constructor(source: WriteSource, parts: PartWriter, results: ToolResults) {
     this.#source = source;
@@ -274,13 +275,24 @@ export class ToolParts {
       const resultId =
         part.type === "tool" ? this.#results.resultByEntryId(entryId, callId, round) : undefined;
       const entry = resultId === undefined ? undefined : await this.#source.entry(resultId);
-      if (entry?.type !== "message" || entry.message.role !== "toolResult") answered.push(part);
-      else {
+      if (entry?.type !== "message" || entry.message.role !== "toolResult") {
+        answered.push(part);
+        if (part.type === "tool") this.#findOpen(entryId, callId);
+      } else {
         const state = await this.#partState(part, start, entry, entry.message);
         answered.push({ ...part, state: this.#withChild(state, callId) });
       }
     }
     return answered;
+  }
+
+  /** Reports a call without a result, which opencode itself shows to the model as an interrupted one. */
+  #findOpen(entryId: string, callId: string): void {
+    const text = `call ${callId} has no result`;
+    // A compaction may write a reply twice.
+    if (this.#open.has(`${entryId} ${text}`)) return;
+    this.#open.add(`${entryId} ${text}`);
+    this.#source.find({ code: "interrupted", entryId, text });
   }
 
   /** Reports a result that no call takes. */

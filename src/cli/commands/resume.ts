@@ -193,7 +193,7 @@ function configuredModel(agent: Target, home: string, { env }: CommandContext): 
         json(join(config, "opencode.json")).model ?? json(join(config, "opencode.jsonc")).model,
       );
       const at = model?.indexOf("/") ?? -1;
-      return at < 0 ? { model } : { model, provider: model?.slice(0, at) };
+      return at < 0 ? { model } : { model: model?.slice(at + 1), provider: model?.slice(0, at) };
     }
   }
 }

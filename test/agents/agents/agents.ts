@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSy
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-export type AgentName = "claude" | "codex" | "gemini" | "opencode";
+export type AgentName = "claude" | "codex" | "gemini" | "opencode" | "pi";
 
 /** A file below a directory. */
 export interface AgentFile {
@@ -134,6 +134,23 @@ export const agents: Readonly<Record<AgentName, Agent>> = {
           },
         },
         permission: { "*": "allow" },
+      }),
+    ],
+  },
+  pi: {
+    program: (folder) => first(join(folder, "node_modules/@mariozechner/pi-coding-agent/dist/cli.js")),
+    environment: () => ({ PI_OFFLINE: "1", PI_SKIP_VERSION_CHECK: "1", PI_TELEMETRY: "0" }),
+    settings: (model) => [
+      json(".pi/agent/settings.json", { defaultProvider: "scripted", defaultModel: "m1" }),
+      json(".pi/agent/models.json", {
+        providers: {
+          scripted: {
+            baseUrl: `${model}/v1`,
+            api: "openai-completions",
+            apiKey: "none",
+            models: [{ id: "m1", input: ["text", "image"], contextWindow: 128_000, maxTokens: 8_000 }],
+          },
+        },
       }),
     ],
   },

@@ -1,27 +1,25 @@
-import { memoryBlobStore, memorySessionStore } from "sessile";
-import { claudeCode } from "sessile/claude-code";
-import { codex } from "sessile/codex";
-import { gemini } from "sessile/gemini-cli";
-import { exportSession, type ForeignFile, type ForeignFormat, importSession } from "sessile/interop";
-import { opencode } from "sessile/opencode";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { expect } from "vitest";
+import { call } from "../../cli/call.js";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";
-import type { AgentName } from "./agents.js";
+import { type AgentName, agents } from "./agents.js";
 import { judge } from "./judge.js";
-import { type AgentRun, runAgent, work } from "./run.js";
-import type { AgentCommand, ScriptedCall } from "./script.js";
+import { type AgentRun, runAgent } from "./run.js";
+import type { AgentCommand, RecordedRequest, ScriptedCall } from "./script.js";
 
-/** How an agent is asked, its files are found, and a session is resumed in it. */
+/** How an agent is asked, and a session is resumed in it without a terminal. */
 interface Carrier {
   readonly version: string;
-  readonly format: ForeignFormat;
-  /** Below the home; opencode's exchange file is made in the working directory. */
-  readonly home: string;
+  /** As options of `sessile` name it. */
+  readonly name: string;
   readonly call: Omit<ScriptedCall, "id">;
   ask(words: string): AgentCommand;
-  /** The commands that print the session, if files of the home are not enough. */
-  print?(id: string): AgentCommand;
-  resume(words: string, file: string, resume: readonly string[]): readonly AgentCommand[];
+  /** From the words that `sessile resume` prints, without the program. */
+  resume(words: string, resume: readonly string[]): AgentCommand;
+  /** The model of its settings, in the request. */
+  readonly model: RegExp;
 }
 
 const claudeOptions = ["--dangerously-skip-permissions", "--output-format", "json"];
@@ -30,70 +28,70 @@ const geminiOptions = ["-y", "-m", "gemini-2.5-pro"];
 const carriers: Readonly<Record<AgentName, Carrier>> = {
   claude: {
     version: "2.1.330",
-    format: claudeCode,
-    home: ".claude",
+    name: "claude-code",
     call: { name: "Bash", arguments: { command: "echo hello", description: "Says hello" } },
     ask: (words) => ({ args: ["-p", words, ...claudeOptions] }),
-    resume: (words, _, resume) => [{ args: ["-p", words, ...resume.slice(1), ...claudeOptions] }],
+    resume: (words, resume) => ({ args: ["-p", words, ...resume, ...claudeOptions] }),
+    model: /^claude-/,
   },
   codex: {
     version: "0.169.0",
-    format: codex,
-    home: ".codex",
+    name: "codex",
     call: { name: "exec_command", arguments: { cmd: "echo hello" } },
     ask: (words) => ({ args: ["exec", "--skip-git-repo-check", words] }),
-    resume: (words, _, resume) => [{ args: ["exec", "--skip-git-repo-check", ...resume.slice(1), words] }],
+    resume: (words, resume) => ({ args: ["exec", "--skip-git-repo-check", ...resume, words] }),
+    model: /^gpt-5\.2-codex$/,
   },
   gemini: {
     version: "0.61.0",
-    format: gemini,
-    home: ".gemini",
+    name: "gemini",
     call: { name: "run_shell_command", arguments: { command: "echo hello" } },
     ask: (words) => ({ args: [...geminiOptions, "-p", words] }),
-    resume: (words, _, resume) => [{ args: [...geminiOptions, ...resume.slice(1), "-p", words] }],
+    resume: (words, resume) => ({ args: [...geminiOptions, ...resume, "-p", words] }),
+    model: /gemini-2\.5-pro/,
   },
   opencode: {
     version: "1.18.33",
-    format: opencode,
-    home: "",
+    name: "opencode",
     call: { name: "bash", arguments: { command: "echo hello", description: "Says hello" } },
     ask: (words) => ({ args: ["run", "--", words] }),
-    print: (id) => ({ args: ["export", id] }),
-    resume: (words, file) => [
-      { args: ["import", file] },
-      { args: ["run", "-s", file.replace(/\.json$/, ""), "--", words] },
-    ],
+    resume: (words, resume) =>
+      resume[0] === "import" ? { args: resume } : { args: ["run", ...resume, "--", words] },
+    model: /^m1$/,
+  },
+  pi: {
+    version: "0.73.1",
+    name: "pi",
+    call: { name: "bash", arguments: { command: "echo hello" } },
+    ask: (words) => ({ args: ["-p", words] }),
+    resume: (words, resume) => ({ args: [...resume, "-p", words] }),
+    model: /^m1$/,
   },
 };
 
 const script = (call: Carrier["call"]) => ({
   replies: [{ text: "Let me look.", calls: [{ id: "call_a", ...call }] }, { text: "All done." }],
 });
-const ofSessions = /\/(?:projects|sessions|chats)\/.*\.jsonl?$/;
 
-/** The files of a session that an agent wrote. */
-async function written(agent: AgentName): Promise<readonly ForeignFile[]> {
-  const { version, home, ask, print, call } = carriers[agent];
+type Files = AgentRun["files"];
+
+/** The files of a home in which an agent made a session; of opencode also its own export of it, as `session.json`. */
+async function written(agent: AgentName): Promise<Files> {
+  const { version, ask, call } = carriers[agent];
   const run = await runAgent(agent, version, { commands: [ask("look around")], script: script(call) });
-  expect(run.results).toMatchObject([{ code: 0 }]);
-  if (print === undefined) {
-    return run.files
-      .filter(({ path }) => path.startsWith(`${home}/`) && ofSessions.test(path))
-      .map(({ path, bytes }) => ({ path: path.slice(home.length + 1), bytes }));
-  }
+  expect(run.results.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual([0]);
+  if (agent !== "opencode") return run.files;
+  const files = run.files.filter(({ path }) => path.startsWith(".local/share/opencode/"));
   const list = await runAgent(agent, version, {
-    files: run.files.filter(({ path }) => path.startsWith(".local/share/opencode/")),
+    files,
     commands: [{ args: ["session", "list", "--format", "json"] }],
   });
   const id = /ses_[0-9A-Za-z]+/.exec(list.results[0]?.stdout ?? "")?.[0] ?? "";
-  const exported = await runAgent(agent, version, {
-    files: run.files.filter(({ path }) => path.startsWith(".local/share/opencode/")),
-    commands: [print(id)],
-  });
-  return [{ path: `${id}.json`, bytes: new TextEncoder().encode(exported.results[0]?.stdout) }];
+  const exported = await runAgent(agent, version, { files, commands: [{ args: ["export", id] }] });
+  return [{ path: "session.json", bytes: new TextEncoder().encode(exported.results[0]?.stdout) }];
 }
 
-const sources = new Map<AgentName, Promise<readonly ForeignFile[]>>();
+const sources = new Map<AgentName, Promise<Files>>();
 
 /** What a request has to have, in this order. */
 const expected: readonly ((message: ReducedMessage) => boolean)[] = [
@@ -106,59 +104,70 @@ const expected: readonly ((message: ReducedMessage) => boolean)[] = [
 ];
 
 /** The request of a resumed turn: the last that has the words of the person. */
-const requestOf = (run: AgentRun): readonly ReducedMessage[] =>
-  run.requests
-    .map(({ body }) => reduceRequest(body))
-    .findLast((messages) => messages.some((message) => expected[5]?.(message))) ?? [];
+const requestOf = (run: AgentRun): RecordedRequest | undefined =>
+  run.requests.findLast(({ body }) => reduceRequest(body).some((message) => expected[5]?.(message)));
 
-/** Codex refuses to resume a rollout of another provider than that of its settings, which is scripted here. */
-function withScriptedProvider({ path, bytes }: { readonly path: string; readonly bytes: Uint8Array }) {
-  const text = new TextDecoder().decode(bytes);
-  expect(text).toContain('"model_provider":"openai"');
-  const changed = text.replace('"model_provider":"openai"', '"model_provider":"scripted"');
-  return { path, bytes: new TextEncoder().encode(changed) };
+/** What `sessile resume --in` writes into a home with a session of one agent and the settings of another. */
+async function carried(from: AgentName, to: AgentName, files: Files) {
+  const home = mkdtempSync(join(tmpdir(), "sessile-carried-"));
+  try {
+    for (const { path, bytes } of [...agents[to].settings("http://127.0.0.1:1"), ...files]) {
+      mkdirSync(dirname(join(home, path)), { recursive: true });
+      writeFileSync(join(home, path), bytes);
+    }
+    const env = {
+      HOME: home,
+      CLAUDE_CONFIG_DIR: join(home, ".claude"),
+      CODEX_HOME: join(home, ".codex"),
+      GEMINI_CLI_HOME: home,
+      XDG_DATA_HOME: join(home, ".local/share"),
+      PI_CODING_AGENT_DIR: join(home, ".pi/agent"),
+    };
+    // Node 20 reads no database.
+    const session =
+      from === "opencode" ? [join(home, "session.json")] : ["latest", "--agent", carriers[from].name];
+    const { json, code, stderr } = await call(
+      ["resume", ...session, "--in", carriers[to].name, "--yes", "--json"],
+      { cwd: home, env },
+    );
+    expect(code, stderr).toBe(0);
+    const { commands, files: made } = json[0] as {
+      readonly commands: readonly (readonly string[])[];
+      readonly files: readonly string[];
+    };
+    return {
+      commands: commands.map(([, ...words]) => words.map((word) => word.replace(home, "/srv/home"))),
+      files: made.map((path) => ({ path: path.slice(home.length + 1), bytes: readFileSync(path) })),
+    };
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
 }
 
-const names: readonly AgentName[] = ["claude", "codex", "gemini", "opencode"];
+const names = Object.keys(carriers) as readonly AgentName[];
 for (const from of names) {
   for (const to of names.filter((name) => name !== from)) {
-    const { version, format, home, resume } = carriers[to];
-    const check = `resumes a session of ${from} ${carriers[from].version}`;
+    const { version, resume, model } = carriers[to];
     judge(
       to,
-      check,
+      `resumes a session of ${from} ${carriers[from].version} that \`sessile resume\` wrote`,
       async ({ run }) => {
         const source = sources.get(from) ?? written(from);
         sources.set(from, source);
-        const blobs = memoryBlobStore();
-        const imported = await importSession(await source, { from: carriers[from].format, blobs });
-        const session = await memorySessionStore({ blobs }).adopt(imported);
-        const model = {
-          claude: "claude-opus-5-5",
-          codex: "gpt-5.2-codex",
-          gemini: "gemini-2.5-pro",
-          opencode: "scripted/m1",
-        };
-        const options = { to: format, blobs, cwd: work, modelFor: () => model[to] };
-        const { files: made, resume: words } = await exportSession(session, options);
-        const files = to === "codex" ? made.map(withScriptedProvider) : made;
-        const own =
-          to === "opencode"
-            ? { work: files }
-            : {
-                files: files.map(({ path, bytes }) => ({ path: `${home}/${path}`, bytes })),
-              };
-        const commands = resume("go on", files[0]?.path ?? "", words);
-        const resumed = await run({ ...own, commands });
+        const { files, commands: words } = await carried(from, to, await source);
+        const commands = words.map((each) => resume("go on", each));
+        const resumed = await run({ files, commands });
         expect(resumed.results.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(
           commands.map(() => 0),
         );
-        const request = requestOf(resumed);
+        const { body, url } = requestOf(resumed) ?? { body: {}, url: "" };
+        const request = reduceRequest(body);
         const places = expected.map((test) => request.findIndex(test));
         expect(places, JSON.stringify(request)).toEqual([...places].sort((a, b) => a - b));
         expect(places).not.toContain(-1);
         const results = request.filter((message) => "result" in message || "call" in message);
         expect(results).toHaveLength(2);
+        expect((body as { readonly model?: string }).model ?? url).toMatch(model);
       },
       [version],
     );
