@@ -150,14 +150,16 @@ export const pages: Readonly<Record<string, GuidePage>> = {
   "custom-backend.md": {},
   "custom-target.md": {},
   "turn.md": {
-    files: { "notes.txt": "Water the plants.\nMaria\n" },
+    files: { "notes.txt": "Water the plants.\nMaria\n", "page.png": makePng(64, 40) },
     servers: {
       anthropic: () =>
         startAnthropic([
           { content: [reasoning, text("Let me look."), calls("read_file", { path: "notes.txt" })] },
           said("Water the plants."),
           said("Maria did."),
+          said("An empty page."),
         ]),
+      openai: () => startOpenai({ responses: [openaiReply("It is 64 by 40 pixels.")] }),
     },
     after: ({ requests }) => {
       const [first, second, third] = requests("anthropic") as Anthropic.MessageCreateParams[];
@@ -165,6 +167,8 @@ export const pages: Readonly<Record<string, GuidePage>> = {
       expect(second?.system).toEqual(first?.system);
       expect(JSON.stringify(second?.messages.at(-1))).toContain("Maria");
       expect(JSON.stringify(third?.messages.at(-1))).toContain("Who wrote it?");
+      expect(JSON.stringify(requests("anthropic").at(-1))).toContain('"type":"image"');
+      expect(JSON.stringify(requests("openai"))).toContain("An empty page.");
     },
   },
   "durable-agent.md": {
