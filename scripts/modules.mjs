@@ -167,7 +167,7 @@ export const modules = [
     7,
     "the loop of an agent: requests, calls, steering, retries",
     "HTTP, keys; clients but as arguments",
-    [subpath("turn", 10, "144 kB", "one durable turn: model, tools, steering")],
+    [subpath("turn", 10, "145 kB", "one durable turn: model, tools, steering")],
   ),
   module("memory", 7, "blocks of text, prompts, their tools", "models", [
     subpath("memory", 1, "54 kB", "facts and documents beside history"),
