@@ -9,6 +9,7 @@ const config: KnipConfig = {
         ...entries.map(({ source }) => source),
         "examples/*.ts",
         "examples/apps/*/{main,demo}.ts",
+        "examples/apps/ai-sdk-chat/page/page.tsx",
         "examples/apps/service/database.ts",
         "scripts/{check,examples,viewer}.mjs",
         "src/viewer/app/{main,list}.tsx",
@@ -16,7 +17,7 @@ const config: KnipConfig = {
         "test/faults/fuzz.ts",
         "test/consumer/use.ts",
       ],
-      project: ["src/**/*.{ts,tsx}", "test/**/*.ts", "examples/**/*.ts", "scripts/**/*.mjs"],
+      project: ["src/**/*.{ts,tsx}", "test/**/*.ts", "examples/**/*.{ts,tsx}", "scripts/**/*.mjs"],
       // Run by scripts/check.mjs.
       ignoreDependencies: ["@arethetypeswrong/cli", "publint"],
       // Of the system; tests that need one skip where it is not there.

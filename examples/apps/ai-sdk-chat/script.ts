@@ -80,6 +80,7 @@ function reply(prompt: Prompt): Reply {
   const unit = /wait for a (moment|minute)/i.exec(text)?.[1];
   if (unit !== undefined) return { toolName: "wait", input: { seconds: unit === "minute" ? 60 : 3 } };
   if (/story/i.test(text)) return story;
+  if (/table/i.test(text)) return table;
   if (/fail/i.test(text)) throw new Error("the model is out of order");
   const images = asked.flatMap((part) => (part.type === "file" ? [sizeOf(part.data)] : []));
   const said = asked.filter((part) => part.type === "text" && !part.text.startsWith("["));
@@ -87,6 +88,15 @@ function reply(prompt: Prompt): Reply {
 }
 
 const story = Array.from({ length: 3000 }, (_, day) => `On day ${day + 1} the limpet stayed. `).join("");
+
+const table = `## Two shells
+
+| shell | height |
+| --- | ---: |
+| limpet | 3 cm |
+| whelk | 8 cm |
+
+Both are **gastropods**; \`whelk\` is the larger one. <b>This</b> ![beach](https://example.com/beach.png)`;
 
 function sizeOf(data: unknown): string {
   const bytes = typeof data === "string" ? Buffer.from(data, "base64") : data;

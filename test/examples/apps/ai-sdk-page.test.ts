@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import type { BlobStore, SessionStore } from "sessile";
 import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,7 +10,8 @@ import { chatTools, scriptedModel } from "../../../examples/apps/ai-sdk-chat/scr
 import { startChatServer } from "../../../examples/apps/ai-sdk-chat/server.js";
 import { makePng } from "../../../examples/apps/support/make-media.js";
 import { startChatStoreServer } from "../../support/chat-store-server.js";
-import { startChromium, withoutChromium } from "../../support/chromium.js";
+import { axeFindings, startChromium, withoutChromium } from "../../support/chromium.js";
+import { giveFiles } from "./turn-endpoint/page-program.js";
 
 if (withoutChromium !== undefined) console.log(`skipped: ${withoutChromium}`);
 
@@ -31,6 +32,13 @@ interface Stores {
   readonly blobs: BlobStore;
   readonly dir: string;
 }
+const sizes = [
+  [1280, 800, "light"],
+  [1280, 800, "dark"],
+  [390, 844, "light"],
+  [360, 740, "dark"],
+] as const;
+
 const servers = [
   [
     "a loop of its own",
@@ -59,8 +67,8 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
     });
 
     /** @param loadMs how much later the chat is there than the page */
-    async function tab(id: string, loadMs = 0): Promise<Page> {
-      const page = await browser.newPage();
+    async function tab(id: string, loadMs = 0, options: BrowserContextOptions = {}): Promise<Page> {
+      const page = await browser.newPage(options);
       page.on("pageerror", (error) => errors.push(String(error)));
       page.setDefaultTimeout(60_000);
       await page.route(`**/api/chat/${id}`, async (route) => {
@@ -71,16 +79,16 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
       return page;
     }
 
-    const status = (page: Page, wanted: string) => page.locator(`body[data-status="${wanted}"]`).waitFor();
+    const status = (page: Page, wanted: string) => page.locator(`main[data-status="${wanted}"]`).waitFor();
     const ready = (page: Page) => status(page, "ready");
     /** Nothing is drawn any more, so that a button stays under the pointer. */
-    const idle = (page: Page) => page.locator('body[aria-busy="false"]').waitFor();
+    const idle = (page: Page) => page.locator('main[aria-busy="false"]').waitFor();
     const article = (page: Page, at: number) => page.locator("article").nth(at);
 
     async function texts(page: Page): Promise<string[]> {
       return page
         .locator("article")
-        .evaluateAll((all) => all.map((one) => one.firstChild?.textContent ?? ""));
+        .evaluateAll((all) => all.map((one) => one.querySelector(":scope > .text")?.textContent ?? ""));
     }
 
     async function ids(page: Page): Promise<string[]> {
@@ -91,14 +99,22 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
 
     async function say(page: Page, text: string): Promise<void> {
       await page.getByLabel("Message", { exact: true }).fill(text);
-      await page.getByRole("button", { name: "Send" }).click();
+      await page.getByRole("button", { name: "Send", exact: true }).click();
+    }
+
+    /** Sends the first message anew. */
+    async function edit(page: Page, text: string): Promise<void> {
+      await article(page, 0).getByRole("button", { name: "Edit" }).click();
+      await page.getByLabel("The message anew").fill(text);
+      await page.getByRole("button", { name: "Send anew" }).click();
     }
 
     async function answered(page: Page, count: number): Promise<void> {
       await article(page, count - 1).waitFor();
       await page.waitForFunction(
         (wanted) =>
-          document.body.dataset.status === "ready" && document.querySelectorAll("article").length === wanted,
+          document.querySelector("main")?.dataset.status === "ready" &&
+          document.querySelectorAll("article").length === wanted,
         count,
       );
       await idle(page);
@@ -144,8 +160,7 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
       await idle(page);
       expect(await ids(page)).toEqual([question, first]);
 
-      page.once("dialog", (dialog) => void dialog.accept("Hello, you."));
-      await article(page, 0).getByRole("button", { name: "Edit" }).click();
+      await edit(page, "Hello, you.");
       await article(page, 0).getByText("2/2").waitFor();
       await idle(page);
       expect((await texts(page))[0]).toBe("Hello, you.");
@@ -179,20 +194,77 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
       await page.waitForFunction(() => document.querySelector("img")?.naturalWidth === 64);
       await idle(page);
       // An edit keeps the file, which the page names by its address.
-      page.once("dialog", (dialog) => void dialog.accept("When was this?"));
-      await article(page, 0).getByRole("button", { name: "Edit" }).click();
+      await edit(page, "When was this?");
       await article(page, 0).getByText("2/2").waitFor();
       await idle(page);
       expect((await texts(page))[1]).toBe("You said 1 things; I see 64 x 48.");
 
       const chats = page.getByLabel("Chats");
-      await chats.getByRole("button", { name: "Where was this?", exact: true }).waitFor();
+      await chats.getByRole("link", { name: "Where was this?", exact: true }).waitFor();
       expect(await chats.textContent()).not.toContain("res_");
       await chats.getByRole("button", { name: "Delete Where was this?" }).click();
       await page.waitForFunction(() => location.hash !== "#files");
       await chats.getByRole("button", { name: "New chat" }).waitFor();
       await idle(page);
-      expect(await chats.getByRole("button", { name: "Where was this?", exact: true }).count()).toBe(0);
+      expect(await chats.getByRole("link", { name: "Where was this?", exact: true }).count()).toBe(0);
+    });
+
+    it("takes files that are dropped and pasted, shows them small, and lets one be removed", async () => {
+      const page = await tab("held");
+      await idle(page);
+      const file = (name: string) => ({ name, type: "image/png", bytes: makePng(64, 48) });
+      await giveFiles(page, "drop", file("dropped.png"), file("aside.png"));
+      await giveFiles(page, "paste", file("pasted.png"));
+      const held = page.getByLabel("Files of the message");
+      await held.getByAltText("pasted.png").waitFor();
+      const box = await held.getByAltText("dropped.png").boundingBox();
+      expect([box?.width, box?.height]).toEqual([64, 64]);
+      await held.getByRole("button", { name: "Remove aside.png" }).click();
+      // Without words: a message may be files alone.
+      await page.getByRole("button", { name: "Send", exact: true }).click();
+      await answered(page, 2);
+      expect((await texts(page))[1]).toBe("You said 0 things; I see 64 x 48, 64 x 48.");
+      expect(await held.count()).toBe(0);
+    });
+
+    it("shows Markdown without HTML or images of others, and sends with the Enter key", async () => {
+      const page = await tab("markdown");
+      await idle(page);
+      const asked: string[] = [];
+      page.on("request", (request) => asked.push(new URL(request.url()).hostname));
+      await page.getByLabel("Message", { exact: true }).fill("A table, please.");
+      await page.keyboard.press("Shift+Enter");
+      await page.keyboard.type("Thank you.");
+      await page.keyboard.press("Enter");
+      await answered(page, 2);
+      expect((await texts(page))[0]).toBe("A table, please.\nThank you.");
+      await article(page, 1).getByRole("heading", { name: "Two shells" }).waitFor();
+      await article(page, 1).getByRole("cell", { name: "8 cm" }).waitFor();
+      await article(page, 1).getByText("<b>This</b>").waitFor();
+      await article(page, 1).getByRole("link", { name: "beach" }).waitFor();
+      expect(new Set(asked)).toEqual(new Set(["127.0.0.1"]));
+    });
+
+    it("is whole and readable on a desk and on a phone, in light and in dark", async () => {
+      for (const [width, height, colorScheme] of sizes) {
+        const page = await tab("markdown", 0, { viewport: { width, height }, colorScheme });
+        await article(page, 1).waitFor();
+        await idle(page);
+        await giveFiles(page, "paste", { name: "a.png", type: "image/png", bytes: makePng(9, 9) });
+        await page.getByAltText("a.png").waitFor();
+        const look = await page.evaluate(() => ({
+          overflow: document.documentElement.scrollWidth - innerWidth,
+          sizes: [...document.querySelectorAll("body *")]
+            .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3))
+            .map((one) => getComputedStyle(one).fontSize),
+          send: document.querySelector(".send")?.getBoundingClientRect().bottom ?? Infinity,
+        }));
+        expect(look.overflow).toBe(0);
+        expect([...new Set(look.sizes)].sort()).toEqual(["12px", "13px", "15px"]);
+        expect(look.send).toBeLessThanOrEqual(height);
+        expect(await axeFindings(page)).toEqual([]);
+        await page.context().close();
+      }
     });
 
     it("had no error", () => {

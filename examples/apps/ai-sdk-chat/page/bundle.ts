@@ -11,15 +11,22 @@ export async function bundlePage(): Promise<{ readonly html: string; readonly sc
     await build({
       config: false,
       silent: true,
-      entry: { page: fileURLToPath(new URL("page.ts", import.meta.url)) },
+      entry: { page: fileURLToPath(new URL("page.tsx", import.meta.url)) },
       outDir,
       format: "esm",
       platform: "browser",
       target: "es2023",
       noExternal: [/./],
       splitting: false,
+      minify: true,
+      define: { "process.env.NODE_ENV": '"production"' },
     });
-    const html = await readFile(new URL("index.html", import.meta.url), "utf8");
+    const [page, style] = await Promise.all(
+      ["index.html", "page.css"].map((name) => readFile(new URL(name, import.meta.url), "utf8")),
+    );
+    // The server delivers two files: the page with its style, and the script.
+    const link = '<link rel="stylesheet" href="page.css" />';
+    const html = String(page).replace(link, () => `<style>${style}</style>`);
     return { html, script: await readFile(join(outDir, "page.js"), "utf8") };
   } finally {
     await rm(outDir, { recursive: true, force: true });

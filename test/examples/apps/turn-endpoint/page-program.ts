@@ -90,7 +90,7 @@ export async function giveFiles(
   ...files: readonly PageFile[]
 ): Promise<void> {
   const plain = files.map(({ name, type, bytes }) => ({ name, type, bytes: [...bytes] }));
-  await page.locator("#text").evaluate(
+  await page.getByRole("textbox", { name: "Message", exact: true }).evaluate(
     (target, given) => {
       const data = new DataTransfer();
       for (const { name, type, bytes } of given.files) {
