@@ -287,6 +287,23 @@ describe.skipIf(withoutChromium !== undefined)("the look of the viewer", () => {
   });
 });
 
+// The pictures of the documents, of the same session; CI does not compare them.
+const pictures = [
+  ["viewer", 1024, 720, "light"],
+  ["viewer-phone", 390, 720, "dark"],
+] as const;
+
+it.runIf(process.env.SESSILE_PICTURES === "renew")("writes the pictures of docs/pictures", async () => {
+  for (const [name, width, height, scheme] of pictures) {
+    const page = await open(workEntries(), [width, height], scheme);
+    await page.locator(".facts-button").getByText(/^\$/).waitFor();
+    await page.screenshot({
+      path: fileURLToPath(new URL(`../../../docs/pictures/${name}.png`, import.meta.url)),
+    });
+    await page.context().close();
+  }
+});
+
 /** An element: its name, its place from the left, its distance to the element before, its size and its colours. */
 type Box = readonly [
   name: string,
@@ -296,6 +313,8 @@ type Box = readonly [
   height: number,
   colour: string,
   background: string,
+  /** The size and weight of the font, the border and the radius: no machine changes them. */
+  style: string,
 ];
 
 type Looks = Readonly<Record<string, readonly Box[]>>;
@@ -327,16 +346,21 @@ function readBoxes(): readonly Box[] {
     ".bar, .bar-title, .facts-line, .timeline, .outline, .outline-head, .line",
     ".row, .row-head, .fold-summary, .text, .markdown > *, .todos li, .diff td, pre, .command",
   ];
+  // Their widths are those of words in a font.
+  const words = "h2, h3, .verb, .chip, .tag, .tool-state, .tool-summary, .time, .context-button";
   let before = 0;
-  return [...document.querySelectorAll<HTMLElement>(selectors.join())]
+  return [...document.querySelectorAll<HTMLElement>([...selectors, words].join())]
     .filter((one) => one.checkVisibility({ visibilityProperty: true }))
     .map((one) => {
       const { left, top, width, height } = one.getBoundingClientRect();
-      const { color, backgroundColor } = getComputedStyle(one);
+      const { color, backgroundColor, fontSize, fontWeight, border, borderRadius } = getComputedStyle(one);
+      const name = `${one.tagName.toLowerCase()}.${one.className}`;
+      const style = `${fontSize} ${fontWeight} ${border} ${borderRadius}`;
+      if (one.matches(words)) return [name, 0, 0, 0, 0, color, backgroundColor, style];
       const below = Math.round(top - before);
       before = top;
-      const name = `${one.tagName.toLowerCase()}.${one.className}`;
-      return [name, Math.round(left), below, Math.round(width), Math.round(height), color, backgroundColor];
+      const box = [Math.round(left), below, Math.round(width), Math.round(height)] as const;
+      return [name, ...box, color, backgroundColor, style];
     });
 }
 
