@@ -1,7 +1,7 @@
 /** Files of a person: regular ones that a command reads, and new ones that it writes, whole or not at all. */
 
 import { randomUUID } from "node:crypto";
-import { constants } from "node:fs";
+import { constants, existsSync } from "node:fs";
 import { chmod, type FileHandle, link, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { concatBytes, encodeUtf8 } from "../core/bytes.js";
@@ -68,6 +68,15 @@ export async function readRegular(path: string, signal: AbortSignal): Promise<Ui
 
 /** The bytes of a new file. */
 type FileContent = string | Uint8Array | AsyncIterable<Uint8Array | string>;
+
+/**
+ * Checks before long work that the directory of a file is there.
+ * @throws UsageError
+ */
+export function assertDirectory(option: string, path: string): void {
+  const dir = dirname(path);
+  if (!existsSync(dir)) throw new UsageError(`${option}: there is no directory ${dir}`);
+}
 
 /**
  * Writes a file that must not exist. After an error or an abort nothing is left.

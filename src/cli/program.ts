@@ -71,6 +71,8 @@ async function run(
     await out.line(...overview({ ...program, commands: group }));
     return 0;
   }
+  const alias = aliases.get(first);
+  if (alias !== undefined) return run(program, [alias, ...words.slice(1)], world, out);
   const row = rowNamed(program.commands, words);
   if (row === undefined) throw new UsageError(unknownCommand(program, words));
   const command = await loadCommand(row);
@@ -95,6 +97,13 @@ async function run(
   out.start(command.name);
   return command.run(parsed, context);
 }
+
+/** Names of other programs' commands. */
+const aliases: ReadonlyMap<string, string> = new Map([
+  ["doctor", "diagnose"],
+  ["repair", "salvage"],
+  ["open", "serve"],
+]);
 
 function unknownCommand({ commands }: Program, words: readonly string[]): string {
   const [first = ""] = words;
@@ -121,7 +130,7 @@ function parse(command: Command, words: readonly string[]): Parsed & { readonly 
   for (const { name, choices } of specs) {
     for (const value of [values[name]].flat()) {
       if (choices !== undefined && typeof value === "string" && !choices.includes(value))
-        throw new UsageError(`--${name}: expected ${choices.join(", ")}, got ${JSON.stringify(value)}`);
+        throw new UsageError(wrongChoice(name, choices, value));
     }
   }
   const required = command.arguments.filter(({ optional }) => !optional).length;
@@ -135,6 +144,11 @@ function parse(command: Command, words: readonly string[]): Parsed & { readonly 
     throw new UsageError(`${command.name}: unexpected ${extra.join(" ")}`);
   }
   return { positionals, options: values, help: false };
+}
+
+function wrongChoice(name: string, choices: readonly string[], value: string): string {
+  const hint = readHint(value, choices).replace(/\.$/, "");
+  return `--${name}: expected ${choices.join(", ")}, got ${JSON.stringify(value)}${hint}`;
 }
 
 function parsed(specs: readonly OptionSpec[], words: readonly string[]) {
@@ -162,6 +176,14 @@ function parsed(specs: readonly OptionSpec[], words: readonly string[]) {
   }
 }
 
+/** Of a long message its first line, such as of a statement that a database refuses. JSON has all of it. */
+function shortMessage(message: string): string {
+  const [line = ""] = message.split("\n", 1);
+  return message.length > maxMessage && line.trim() !== "" ? line : message;
+}
+
+const maxMessage = 200;
+
 async function failed(
   error: unknown,
   program: Program,
@@ -172,12 +194,14 @@ async function failed(
   if (signal.aborted) return 3;
   const { message } = error as Error;
   const code = errorCode(error);
+  const line = shortMessage(message);
   // Node's messages have their code.
   const shown = error instanceof UsageError || message.startsWith(code) ? "" : ` (${code})`;
   if (out.json) out.note(SessileError.printable(JSON.stringify({ error: { code, message } })));
-  else out.note(`sessile: ${SessileError.printable(message)}${shown}`);
+  else out.note(`sessile: ${SessileError.printable(line)}${shown}`);
   if (!(error instanceof UsageError)) return 3;
-  const { name } = rowNamed(program.commands, words) ?? {};
+  const [first = "", ...rest] = words;
+  const { name } = rowNamed(program.commands, [aliases.get(first) ?? first, ...rest]) ?? {};
   if (!out.json) out.note(`Try: sessile ${name === undefined ? "" : `${name} `}--help`);
   return 2;
 }

@@ -449,6 +449,115 @@ describe("a sync that cannot bring all together", () => {
   });
 });
 
+describe("wrong words", () => {
+  it("get one line, a code and the way to the help, and never a stack", async () => {
+    using own = await sample();
+    const missing = join(own.dir, "no-dir", "x");
+    const wrong: readonly (readonly string[])[] = [
+      ...[
+        ["lss"],
+        ["show"],
+        ["show", "zzzz"],
+        ["show", "latest", "--entry", "zzzz"],
+        ["show", "latest", "--at", ""],
+      ],
+      ...[
+        ["ls", "-n", "x"],
+        ["ls", "-n", "0"],
+        ["ls", "-n", "1.5"],
+        ["ls", "--since", "yesterday-ish"],
+        ["ls", "--since", "-1d"],
+      ],
+      ...[
+        ["ls", "--agent", "claude"],
+        ["ls", "--dir", missing],
+        ["ls", "--store", "postgres://"],
+        ["ls", "--store", `sqlite:${missing}`],
+      ],
+      ...[
+        ["ls", "--store", "ftp://x"],
+        ["ls", "--nope"],
+        ["ls", "--json=1"],
+        ["search"],
+        ["search", ""],
+        ["search", "..."],
+        ["search", "a", "--role"],
+      ],
+      ...[
+        ["stats", "latest", "--by", "week"],
+        ["stats", "latest", "--prices", missing],
+        ["diff", "latest"],
+        ["diff", "latest", "a", "b"],
+      ],
+      ...[
+        ["project", "latest"],
+        ["project", "latest", "--target", "gpt"],
+        ["project", "latest", "--target", "anthropic", "-o", missing],
+      ],
+      ...[
+        ["diagnose", own.dir],
+        ["diagnose", missing],
+        ["salvage", missing, "--to", missing],
+        ["salvage", "latest"],
+      ],
+      ...[
+        ["import", missing],
+        ["export", "latest"],
+        ["export", "latest", "--to", "claude"],
+        ["convert", missing, "--to", "pi"],
+      ],
+      ...[
+        ["resume", "latest"],
+        ["resume", "latest", "--in", "cursor"],
+        ["restore", "zzzz"],
+        ["redact", "latest", "--to", missing],
+      ],
+      ...[
+        ["merge", missing, missing],
+        ["sync", own.dir],
+        ["view", "latest", "-o", missing],
+        ["view", "latest", "--images", "-1"],
+      ],
+      ...[
+        ["serve", "latest", "--port", "70000"],
+        ["completion", "cmd"],
+        ["blobs", "verify"],
+        ["blobs", "rm"],
+        ["archive", "stop"],
+      ],
+    ];
+    expect(wrong.length).toBeGreaterThan(40);
+    for (const words of wrong) {
+      const { code, stderr, stdout } = await call(words, { cwd: own.dir });
+      const [line, hint, ...rest] = stderr.trimEnd().split("\n");
+      expect([words, code === 2 || code === 3, rest, stdout]).toEqual([words, true, [], ""]);
+      expect(line, words.join(" ")).toMatch(/^sessile: ./);
+      if (code === 2) expect(hint).toMatch(/^Try: sessile .*--help$/);
+      else expect(hint).toBe(undefined);
+    }
+  });
+
+  it("get the nearest value, a command by another name, and the first line of a long error", async () => {
+    using own = await sample();
+    const told = async (...words: string[]) => (await call(words, { cwd: own.dir })).stderr.split("\n")[0];
+    expect(await told("ls", "--agent", "claude")).toMatch(/got "claude"; did you mean claude-code\?$/);
+    expect(await told("ls", "--agent", "xyzzyx")).toMatch(/got "xyzzyx"$/);
+    expect(await call(["doctor", "latest"], { cwd: own.dir })).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^sound/),
+    });
+    expect(await call(["repair", "latest"], { cwd: own.dir })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("Try: sessile salvage --help"),
+    });
+    const redact = ["redact", "latest", "--to", "r.jsonl", "--rule", `/(a\n${"b\n".repeat(150)}/`];
+    const { stderr, code } = await call(redact, { cwd: own.dir });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^sessile: --rule: .{1,100}\nTry: .*\n$/)]);
+    const asJson = await call([...redact, "--json"], { cwd: own.dir });
+    expect(JSON.parse(asJson.stderr).error.message.length).toBeGreaterThan(200);
+  });
+});
+
 /** One serves until it is stopped, two write into the homes of agents. */
 const notPacked = ["serve", "resume", "restore"];
 

@@ -12,7 +12,7 @@ import { bodyPieces, toolsAsRecorded } from "../../providers/internal.js";
 import { openaiChat, openaiResponses } from "../../providers/openai/index.js";
 import type { Session } from "../../session/index.js";
 import { type CommandBody, requiredOption, textOption, UsageError } from "../command.js";
-import { writeNewFile } from "../files.js";
+import { assertDirectory, writeNewFile } from "../files.js";
 import type { OpenedSession } from "../named-session.js";
 import { bytesText, type Output, table } from "../output.js";
 import { openNamed, sourceOptions } from "../sources.js";
@@ -108,7 +108,9 @@ const project: CommandBody = {
         else await out.line(out.clean(prefixText(prefix, model)));
         return prefix.state === "changed" ? 1 : 0;
       }
-      const file = textOption(parsed, "output");
+      const named = textOption(parsed, "output");
+      const file = named === undefined ? undefined : resolve(context.cwd, named);
+      if (file !== undefined) assertDirectory("--output", file);
       let bodyBytes = 0;
       // Async, so that an abort is seen between the pieces.
       async function* pieces() {
@@ -117,7 +119,7 @@ const project: CommandBody = {
           yield piece;
         }
       }
-      if (file !== undefined) await writeNewFile(resolve(context.cwd, file), pieces(), context.signal);
+      if (file !== undefined) await writeNewFile(file, pieces(), context.signal);
       else for (const piece of bodyPieces(projection, { model })) bodyBytes += piece.length;
       const limits =
         target.profile === undefined ? [] : projectionHeadroom(projection, target.profile, bodyBytes);

@@ -11,7 +11,7 @@ import { fileSessionStore } from "../../storage/files/index.js";
 import { type ViewerSource, viewerHtml } from "../../viewer/internal.js";
 import { readViewerTemplate } from "../../viewer/node/internal.js";
 import { type CommandBody, type CommandContext, numberOption, type Parsed, textOption } from "../command.js";
-import { openRegular, writeNewFile } from "../files.js";
+import { assertDirectory, openRegular, writeNewFile } from "../files.js";
 import { type NamedSession, readOwn } from "../named-session.js";
 import { bytesText } from "../output.js";
 import { blobStoreByPath, locate, sourceOptions } from "../sources.js";
@@ -34,6 +34,8 @@ const view: CommandBody = {
   async run(parsed, context) {
     const { out, cwd, signal } = context;
     const images = numberOption(parsed, "images");
+    const output = textOption(parsed, "output");
+    if (output !== undefined) assertDirectory("--output", resolve(cwd, output));
     const named = await locate(parsed.positionals[0] ?? "", parsed, context);
     const { source, blobs } = await readViewed(named, parsed, context);
     const { parts, leftOut } = await viewerHtml(source, {
@@ -43,7 +45,7 @@ const view: CommandBody = {
       ...(images === undefined ? {} : { maxImageBytes: images * megabyte }),
     });
     const name = (source.header?.id ?? "session").replace(/[^\w.-]/g, "_");
-    const file = resolve(cwd, textOption(parsed, "output") ?? `${name}.html`);
+    const file = resolve(cwd, output ?? `${name}.html`);
     await writeNewFile(file, inParts(parts), signal);
     const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
     if (out.json) await out.value({ file, bytes, leftOut });
