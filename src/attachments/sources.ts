@@ -354,8 +354,13 @@ function invalid(path: string, expected: string): SessileError<"INVALID_MESSAGE"
 }
 
 function unknownSource(source: unknown): TypeError {
-  const kind = typeof source === "object" && source !== null ? (source as { type?: unknown }).type : source;
-  return new TypeError(`source: expected bytes, dataUrl, link or a known block, got ${describe(kind)}`);
+  const object = typeof source === "object" && source !== null ? source : undefined;
+  const { type, path } = (object ?? {}) as { readonly type?: unknown; readonly path?: unknown };
+  const got =
+    typeof path === "string" && type === undefined
+      ? "{ path }: read it with readLocalFile first"
+      : describe(object === undefined ? source : type);
+  return new TypeError(`source: expected bytes, dataUrl, link or a known block, got ${got}`);
 }
 
 /** A parsed data URL. */

@@ -266,7 +266,11 @@ async function projectAfter<V>(
       return explainRejection(error, { context, request, target: asSent, cached, named }, search);
     },
   };
-  return Object.defineProperty(projection, entryOutline, { value: sentValue.outline });
+  return Object.defineProperties(projection, {
+    [entryOutline]: { value: sentValue.outline },
+    // The request before it was rendered has the bytes of attachments, which JSON has as a number each.
+    toJSON: { value: () => projection.value },
+  });
 }
 
 /** An upper bound of the bytes of the texts of a request, behind an earlier one or in whole. */

@@ -64,7 +64,7 @@ export interface ProjectionWarning {
   readonly message: string;
 }
 
-/** A request for one target, with a report of how it was made. */
+/** A request for one target, with a report of how it was made. `JSON.stringify` of it has the value alone. */
 export interface Projection<V> {
   /** The target's part of a request: fresh, and the caller's to change. */
   readonly value: V;

@@ -366,4 +366,13 @@ describe("a resource in a message", () => {
       }),
     );
   });
+
+  test("tells how to read a path", async () => {
+    const blobs = memoryBlobStore();
+    await expect(ingest({ path: "a.png" } as never, { blobs })).rejects.toThrow(
+      "got { path }: read it with readLocalFile first",
+    );
+    await expect(ingest("a.png" as never, { blobs })).rejects.toThrow('got "a.png"');
+    await expect(readLocalFile("a.png")).rejects.toThrow("a.png: it is not absolute: give `resolve(path)`");
+  });
 });

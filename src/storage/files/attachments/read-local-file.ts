@@ -268,7 +268,7 @@ function isTooLong(path: string, platform: PathPlatform): boolean {
 const systemFolders = /^\/{1,4096}(?:proc|sys|dev)(?:\/|$)/;
 
 function posixRefusal(path: string): PathRefusal | undefined {
-  if (!path.startsWith("/")) return { reason: "relative", because: "it is not absolute" };
+  if (!path.startsWith("/")) return { reason: "relative", because: "it is not absolute: give `resolve(path)`" };
   return isSystemPath(path) ? { reason: "system", because: "it lies in /proc, /sys or /dev" } : undefined;
 }
 
@@ -291,7 +291,7 @@ function windowsRefusal(path: string): PathRefusal | undefined {
   }
   if (normal.startsWith("\\\\")) return { reason: "windowsName", because: "it is a network path" };
   if (!/^[a-z]:\\/i.test(normal))
-    return { reason: "relative", because: "it does not begin with a drive and \\" };
+    return { reason: "relative", because: "it does not begin with a drive and \\: give `resolve(path)`" };
   for (const part of normal.slice(3).split("\\")) {
     const because = windowsPartProblem(part);
     if (because !== undefined) return { reason: "windowsName", because };
