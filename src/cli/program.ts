@@ -171,8 +171,15 @@ function parsed(specs: readonly OptionSpec[], words: readonly string[]) {
     });
     return { values: values as Parsed["options"], positionals };
   } catch (error) {
+    const { message, code } = error as NodeJS.ErrnoException;
+    const [, option = ""] = /'(-[^' ]*)/.exec(message) ?? [];
+    if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION" && option.startsWith("--")) {
+      const known = specs.map(({ name }) => name);
+      const hint = readHint(option.slice(2), known).replace(/\.$/, "");
+      throw new UsageError(`there is no option ${option}${hint}`);
+    }
     // Its messages name the option and how to escape a dash.
-    throw new UsageError((error as Error).message);
+    throw new UsageError(message);
   }
 }
 

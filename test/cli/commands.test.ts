@@ -542,6 +542,8 @@ describe("wrong words", () => {
     const told = async (...words: string[]) => (await call(words, { cwd: own.dir })).stderr.split("\n")[0];
     expect(await told("ls", "--agent", "claude")).toMatch(/got "claude"; did you mean claude-code\?$/);
     expect(await told("ls", "--agent", "xyzzyx")).toMatch(/got "xyzzyx"$/);
+    expect(await told("diagnose", "latest", "--agent", "pi")).toBe("sessile: there is no option --agent");
+    expect(await told("ls", "--jsn")).toBe("sessile: there is no option --jsn; did you mean json?");
     expect(await call(["doctor", "latest"], { cwd: own.dir })).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^sound/),
@@ -556,6 +558,32 @@ describe("wrong words", () => {
     const asJson = await call([...redact, "--json"], { cwd: own.dir });
     expect(JSON.parse(asJson.stderr).error.message.length).toBeGreaterThan(200);
   });
+});
+
+it("project folds equal losses of an entry to one line", async () => {
+  using own = await sample();
+  const path = join(own.dir, "calls.jsonl");
+  const toolCall = (id: string) => ({ type: "toolCall", id, name: "read", arguments: {} });
+  const message = (id: string, parentId: string | null, content: object) => ({
+    ...{ type: "message", id, parentId, timestamp: "2026-01-01T00:00:00.000Z" },
+    message: { timestamp: 1, ...content },
+  });
+  const lines = [
+    { type: "session", version: 3, id: "calls", timestamp: "2026-01-01T00:00:00.000Z", cwd: "/" },
+    message("00000001", null, { role: "user", content: "Read." }),
+    message("00000002", "00000001", {
+      ...{ role: "assistant", provider: "anthropic", model: "claude-sonnet-5", api: "anthropic-messages" },
+      content: [toolCall("c1"), toolCall("c2"), toolCall("c3")],
+      stopReason: "toolUse",
+    }),
+    message("00000003", "00000002", { role: "user", content: "Go on." }),
+  ];
+  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  const { stdout, stderr } = await call(["project", path, "--target", "anthropic"], { cwd: own.dir });
+  expect(
+    stdout.split("\n").filter((line) => line.startsWith("interrupted")),
+    stderr,
+  ).toEqual([expect.stringMatching(/^interrupted +history +00000002 +a call without a result \(3 times\)$/)]);
 });
 
 /** One serves until it is stopped, two write into the homes of agents. */

@@ -211,12 +211,16 @@ async function print(
     { title: "entry" },
     { title: "reason", grow: true },
   ] as const;
-  const rows = [...losses, ...byPolicy].map(({ code, by, entryId, reason }) => [
-    code,
-    by,
-    out.clean(entryId),
-    out.clean(reason),
-  ]);
+  // A reply may have many calls of one fate.
+  const counts = new Map<string, number>();
+  for (const { code, by, entryId, reason } of [...losses, ...byPolicy]) {
+    const row = JSON.stringify([code, by, out.clean(entryId), out.clean(reason)]);
+    counts.set(row, (counts.get(row) ?? 0) + 1);
+  }
+  const rows = [...counts].map(([row, count]) => {
+    const [code = "", by = "", entryId = "", reason = ""] = JSON.parse(row) as readonly string[];
+    return [code, by, entryId, count === 1 ? reason : `${reason} (${count} times)`];
+  });
   if (rows.length > 0) await out.line("", ...table(columns, rows, out.columns));
   else await out.line("nothing is lost");
   for (const { rule, limit, actual } of limits) {

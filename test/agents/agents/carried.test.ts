@@ -150,7 +150,7 @@ for (const from of names) {
     const { version, resume, model } = carriers[to];
     judge(
       to,
-      `resumes a session of ${from} ${carriers[from].version} that \`sessile resume\` wrote`,
+      `resumes a session of ${from} ${carriers[from].version}`,
       async ({ run }) => {
         const source = sources.get(from) ?? written(from);
         sources.set(from, source);

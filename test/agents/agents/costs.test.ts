@@ -49,7 +49,6 @@ judge(
       expect(code).toBe(0);
       const { cost } = (json[0] as { readonly tokens: { readonly cost: number } }).tokens;
       expect(Math.abs(cost / counted - 1), `${cost} of ${counted}`).toBeLessThan(0.001);
-      return `${cost} of ${counted} dollars`;
     } finally {
       rmSync(dir, { recursive: true, force: true });
     }
