@@ -43,6 +43,8 @@ const config: KnipConfig = {
         "@modelcontextprotocol/client",
         // Started by its path.
         "azurite",
+        // Its messages are loaded by their path.
+        "@opentelemetry/otlp-transformer",
       ],
     },
     bench: {
