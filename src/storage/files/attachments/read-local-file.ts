@@ -268,7 +268,8 @@ function isTooLong(path: string, platform: PathPlatform): boolean {
 const systemFolders = /^\/{1,4096}(?:proc|sys|dev)(?:\/|$)/;
 
 function posixRefusal(path: string): PathRefusal | undefined {
-  if (!path.startsWith("/")) return { reason: "relative", because: "it is not absolute: give `resolve(path)`" };
+  if (!path.startsWith("/"))
+    return { reason: "relative", because: "it is not absolute: give `resolve(path)`" };
   return isSystemPath(path) ? { reason: "system", because: "it lies in /proc, /sys or /dev" } : undefined;
 }
 
