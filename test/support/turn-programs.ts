@@ -18,7 +18,7 @@ import {
 import { compact, rollingSummary } from "sessile/compaction";
 import { SessileError } from "sessile/errors";
 import { runTurn, steer, type Tool, type TurnEnd, tool } from "sessile/turn";
-import { storedLines } from "../../src/session/runtime/log-lines.js";
+import { eachLine } from "../../src/session/internal.js";
 import { png } from "./media-files.js";
 import { SimulatedTime } from "./simulated-time.js";
 import { Ended, Fuse, mortalBackend, mortalBlobs, type StoreFault, Writes } from "./turn-faults.js";
@@ -501,9 +501,10 @@ class TurnWorld {
   async #storedIds(): Promise<readonly string[]> {
     const log = await this.#backend.open(this.#first, { partition: "", mode: "read" } as never);
     const ids: string[] = [];
-    if (log !== undefined)
-      for await (const { bytes } of storedLines(log))
-        ids.push(JSON.parse(new TextDecoder().decode(bytes)).id);
+    const line = (bytes: Uint8Array, _at: number, start: number, end: number) =>
+      void ids.push(JSON.parse(new TextDecoder().decode(bytes.subarray(start, end))).id);
+    const tooLong = () => ids.push("too long");
+    if (log !== undefined) for await (const batch of log.read(undefined)) eachLine(batch, { line, tooLong });
     await log?.close();
     return ids.slice(2);
   }
