@@ -6,7 +6,7 @@
 import { describe } from "../core/arguments.js";
 import { decodeUtf8, encodeUtf8 } from "../core/bytes.js";
 import { abortable } from "../core/concurrency.js";
-import { isName } from "../core/ids.js";
+import { isName, uuidOfDigest } from "../core/ids.js";
 import { copyJson } from "../core/json.js";
 import {
   defaultLimits,
@@ -19,7 +19,7 @@ import {
 import type { SessionEntry, SessionHeader } from "../session/index.js";
 import { redacted } from "./redaction.js";
 import type { ReportBuilder } from "./report.js";
-import { derivedSessionId, EntryHash, textDigest, textUuid, uuidOfDigest } from "./shared/ids.js";
+import { derivedSessionId, EntryHash, textDigest, textUuid } from "./shared/ids.js";
 import { formByPath, maxLineDepth, readLines } from "./shared/records.js";
 import { assertStoredTables, withWriteAheadLog } from "./shared/sqlite.js";
 import { readMilliseconds, readText } from "./shared/values.js";

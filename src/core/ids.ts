@@ -39,6 +39,13 @@ export function uuidv7(now: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-${a}-${b}-${randomHex8()}${randomHex8().slice(4)}`;
 }
 
+/** The first 128 bits of a digest as a UUID of version 4: validators of agents may refuse later versions. */
+export function uuidOfDigest(hex: string): string {
+  const variant = ((Number.parseInt(hex[16] ?? "0", 16) & 0x3) | 0x8).toString(16);
+  const groups = [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, variant + hex.slice(17, 20)];
+  return `${groups.join("-")}-${hex.slice(20, 32)}`;
+}
+
 const namePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$/;
 
 /** Whether a value is safe as part of a file name. */

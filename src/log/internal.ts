@@ -105,6 +105,7 @@ export { idToOrdinal, migrateLine } from "./migrate.js";
 export {
   bareFields,
   isCall,
+  isFrameworkState,
   memberAt,
   type OwnCustomType,
   type Relation,

@@ -247,6 +247,11 @@ export const customOwnership = {
 /** A custom type of this library. */
 export type OwnCustomType = keyof typeof customOwnership;
 
+/** Whether entries of a type are what an adapter of a framework keeps beside messages. */
+export function isFrameworkState(customType: string): boolean {
+  return /^sessile\.(?:ai-sdk|openai-agents|claude-agent|langgraph)\./.test(customType);
+}
+
 /** The row of an entry's type; that of all custom entries for another program's type. */
 export function readOwnership(entry: SessionEntry): Ownership & Partial<CustomRow> {
   return (entry.type === "custom" && customTypeCustomRow(entry.customType)) || entryOwnership[entry.type];

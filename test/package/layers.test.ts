@@ -4,7 +4,7 @@ import { entries, root } from "../../scripts/entries.mjs";
 import { checkLayers } from "../support/layers.js";
 import { readFolder, readSources } from "../support/sources.js";
 
-const innerTests = 224;
+const innerTests = 225;
 const entryPoints = entries.map(({ source }) => source);
 
 describe("the sources", () => {

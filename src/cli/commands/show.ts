@@ -3,7 +3,7 @@
 import { estimateMessageTokens } from "../../content/estimate/index.js";
 import type { ContextItem } from "../../content/index.js";
 import { SessileError } from "../../core/errors/index.js";
-import { entryTypesWith } from "../../log/internal.js";
+import { entryTypesWith, isFrameworkState } from "../../log/internal.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
 import { type CommandBody, type CommandContext, numberOption, textOption, UsageError } from "../command.js";
 import { headline, messageLines } from "../entry-text.js";
@@ -13,7 +13,8 @@ import { openNamed, sourceOptions } from "../sources.js";
 
 const show: CommandBody = {
   description: [
-    "The tree has a line for each entry, indented at branches, with `*` at the leaf.",
+    "The tree has a line for each entry, indented at branches, with `*` at the leaf. What a framework keeps beside",
+    "messages is counted at the end; `--json` has it too.",
     "`--context` shows the messages that a model gets at the leaf, or at the entry of `--at`. Before them it names",
     "each compaction with the messages that it dropped, and each edit in force.",
   ],
@@ -90,14 +91,20 @@ async function showTree(session: Session, { out, signal }: CommandContext): Prom
   const labels = new Map([...tree.labels()].map(({ targetId, label }) => [targetId, label]));
   // The indentation grows at branches only: a conversation is a long chain.
   const depths = new Map<string | null, number>();
+  const leaf = out.json ? leafId : await shownLeaf(session);
+  let hidden = 0;
   for (const { node } of tree.walk()) {
     signal.throwIfAborted();
     const depth = (depths.get(node.parentId) ?? 0) + (tree.children(node.parentId).length > 1 ? 1 : 0);
     depths.set(node.id, depth);
     const entry = await session.entry(node.id);
+    if (!out.json && isHidden(entry)) {
+      hidden++;
+      continue;
+    }
     const { kind, text } = headline(entry);
     const label = labels.get(node.id);
-    const isLeaf = node.id === leafId;
+    const isLeaf = node.id === leaf;
     if (out.json) {
       const { id, parentId, type, timestamp } = node;
       await out.value({
@@ -123,6 +130,23 @@ async function showTree(session: Session, { out, signal }: CommandContext): Prom
       `${out.style("dim", start)}${out.style(kindColor(kind), words)}${rest === "" ? "" : `: ${rest}`}`,
     );
   }
+  if (hidden > 0)
+    await out.line(out.style("dim", `${hidden} entries of frameworks are not shown; --json has them`));
+}
+
+function isHidden(entry: SessionEntry | UnknownEntry | undefined): boolean {
+  return entry?.type === "custom" && isFrameworkState(entry.customType);
+}
+
+/** The last entry up to the leaf that the tree shows. */
+async function shownLeaf(session: Session): Promise<string | null> {
+  let id = session.leafId;
+  while (id !== null) {
+    const entry = await session.entry(id);
+    if (!isHidden(entry)) return id;
+    id = entry?.parentId ?? null;
+  }
+  return null;
 }
 
 function kindColor(kind: string): Parameters<Output["style"]>[0] {

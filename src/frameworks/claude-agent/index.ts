@@ -7,7 +7,7 @@ import { toolCalls } from "../../content/index.js";
 import type { LimitProfile } from "../../content/limits/index.js";
 import { anthropic as anthropicLimits } from "../../content/limits/internal.js";
 import { describe, oneOfOption } from "../../core/arguments.js";
-import { retry } from "../../core/concurrency.js";
+import { mapConcurrent, retry } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
 import { entryErasure, ownEntry } from "../../log/internal.js";
@@ -28,9 +28,9 @@ import {
   SessionHandles,
   type SessionPlace,
 } from "../shared/handles.js";
-import { MessageValues } from "../shared/message-values.js";
+import { eachMessage, MessageValues, type PathValue } from "../shared/message-values.js";
 import { entryId, isParcel, type Parcel, Parcels } from "../shared/parcels.js";
-import { lineForm } from "./lines.js";
+import { type LinePlace, lineForm, linkedLine, placeAfter } from "./lines.js";
 
 // The target of user messages for the Claude Agent SDK.
 
@@ -240,7 +240,7 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
     async load(key) {
       return handles.read(placeByKey(key), async (session) => {
         if (session === undefined) return null;
-        const entries = await storedLines(session);
+        const entries = await storedLines(session, key);
         return entries.length === 0 ? null : entries;
       });
     },
@@ -299,7 +299,7 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
     const { sessionId } = key;
     const known = session === undefined ? undefined : await lastSummary(session, key);
     // A transcript of a store without `fold` has no summary: it is folded from its start.
-    const earlier = session === undefined || known !== undefined ? [] : await storedLines(session);
+    const earlier = session === undefined || known !== undefined ? [] : await storedLines(session, key);
     const added = [...earlier, ...(structuredClone(fresh.map(({ value }) => value)) as ClaudeEntry[])];
     const previous = known === undefined ? undefined : { sessionId, mtime: 0, data: known };
     const { data } = fold(previous, key, added, { mtime: Date.now() });
@@ -314,22 +314,34 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
     const { leafId } = session;
     const entry = leafId === null ? undefined : await session.entry(leafId);
     if (fold !== undefined && entry !== undefined && isErasedSummary(entry))
-      return fold(undefined, key, await storedLines(session), { mtime: Date.now() }).data;
+      return fold(undefined, key, await storedLines(session, key), { mtime: Date.now() }).data;
     const stored = entry && summaryEntry.read(entry);
     return stored && ((await parcels.open(stored.summary)) as Record<string, unknown>);
   }
 
   /** The lines of a transcript, oldest first. Throws ENTRY_NOT_FOUND if one is damaged. */
-  async function storedLines(session: Session): Promise<ClaudeEntry[]> {
+  async function storedLines(session: Session, { sessionId }: ClaudeSessionKey): Promise<ClaudeEntry[]> {
     const path = await session.path();
-    const read = new Set(path.flatMap(({ id, type }) => (type === "unknown" ? [] : [id])));
+    const known = new Set(path.flatMap(({ id, type }) => (type === "unknown" ? [] : [id])));
     for (const { id } of (await session.tree()).path(session.leafId)) {
-      if (read.has(id)) continue;
+      if (known.has(id)) continue;
       const message = `the entry ${JSON.stringify(id)} is damaged`;
       throw new SessileError("ENTRY_NOT_FOUND", message, { details: { entryId: id } });
     }
     const values = valuesWith(new Map());
-    return (await values.load(values.values(path))) as ClaudeEntry[];
+    const lines: ClaudeEntry[] = [];
+    let place: LinePlace = { sessionId, cwd: session.header.cwd, parentUuid: null };
+    const read = async (value: PathValue) => {
+      const other = value.id === undefined ? value.entries[0] : undefined;
+      return { other, own: await values.load([value]) };
+    };
+    for await (const { other, own } of mapConcurrent(eachLine(values.values(path)), maxConcurrentReads, read))
+      for (const line of own) {
+        const linked = other === undefined ? line : linkedLine(line, other, place);
+        lines.push(linked as ClaudeEntry);
+        place = placeAfter(linked, place);
+      }
+    return lines;
   }
 }
 
@@ -342,6 +354,23 @@ function isErasedSummary(entry: SessionEntry | UnknownEntry): boolean {
 interface Line {
   readonly id: string | undefined;
   readonly value: unknown;
+}
+
+const maxConcurrentReads = 16;
+
+/** The values of lines: other messages each alone, but for the results of one reply, which are one line. */
+function eachLine(values: readonly PathValue[]): readonly PathValue[] {
+  const found: PathValue[] = [];
+  for (const value of values.flatMap(eachMessage)) {
+    const last = found.at(-1);
+    if (last === undefined || !isOtherResult(last) || !isOtherResult(value)) found.push(value);
+    else found[found.length - 1] = { id: undefined, entries: [...last.entries, ...value.entries] };
+  }
+  return found;
+}
+
+function isOtherResult({ id, entries: [first] }: PathValue): boolean {
+  return id === undefined && first?.type === "message" && first.message.role === "toolResult";
 }
 
 /** Entries above a line in which the calls of its results are looked for. */

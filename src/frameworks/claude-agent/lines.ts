@@ -1,16 +1,26 @@
 /** Lines of a transcript of Claude Code as messages of a session, and other messages as lines. */
 
 import {
+  type AssistantMessage,
   blockResource,
   type ImageBlock,
   type Message,
+  messageText,
   type TextBlock,
   userMessage,
 } from "../../content/index.js";
+import { uuidOfDigest } from "../../core/ids.js";
 import { isRecord } from "../../core/shape.js";
 import { readAnthropicReply } from "../../providers/anthropic/index.js";
 import type { EntryDraft } from "../../session/index.js";
-import { type Attach, Media, type MessageForm, messagesOf } from "../shared/message-values.js";
+import {
+  type Attach,
+  Media,
+  type MessageForm,
+  messagesOf,
+  type PathEntry,
+} from "../shared/message-values.js";
+import { textDigest } from "../shared/parcels.js";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -39,12 +49,116 @@ export function lineForm(toolNames: ReadonlyMap<string, string>): MessageForm {
     },
     async render(entries, about) {
       const messages = messagesOf(entries);
-      if (about === undefined) return messages.flatMap((message) => shownLine([message]) ?? []);
-      const line = shownLine(messages);
+      const line = shownLine(about === undefined ? messages.flatMap(sendable) : messages);
       return line === undefined ? [] : [line];
     },
     isMedia: (holder, key) => key === "data" && holder.type === "base64",
   };
+}
+
+/** Where a line of other messages stands. */
+export interface LinePlace {
+  readonly sessionId: string;
+  readonly cwd: string;
+  /** The uuid of the line before it in the conversation. */
+  readonly parentUuid: string | null;
+}
+
+/**
+ * The line that other messages yield, as the program writes its own. The SDK and the program find a message by
+ * its uuids alone. These depend on the entry, so that each load has the same ones.
+ */
+export function linkedLine(line: unknown, { id, timestamp }: PathEntry, place: LinePlace): Fields {
+  const { message, ...fields } = line as Fields;
+  const digest = textDigest(JSON.stringify([place.sessionId, id]));
+  // The program joins the lines of replies with one id.
+  const isReply = isRecord(message) && message.role === "assistant";
+  const own = isReply ? { ...message, id: `msg_${digest.slice(0, 24)}` } : message;
+  return {
+    ...{ parentUuid: place.parentUuid, isSidechain: false, userType: "external", cwd: place.cwd },
+    ...{ sessionId: place.sessionId, ...fields, message: own, uuid: uuidOfDigest(digest), timestamp },
+  };
+}
+
+/** The place after a line. Lines of subagents and of settings are outside the conversation. */
+export function placeAfter(line: unknown, place: LinePlace): LinePlace {
+  if (!isRecord(line) || line.isSidechain === true || !("parentUuid" in line)) return place;
+  const { uuid: parentUuid, cwd } = line;
+  return {
+    ...place,
+    ...(typeof parentUuid === "string" ? { parentUuid } : {}),
+    ...(typeof cwd === "string" ? { cwd } : {}),
+  };
+}
+
+const noUsage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as const;
+
+/** A message of another writer with what the API takes of it. */
+function sendable(message: Message): readonly Message[] {
+  switch (message.role) {
+    case "assistant": {
+      const { usage = noUsage, stopReason } = message;
+      const content = sendableBlocks(message);
+      const isCall = content.some(({ type }) => type === "toolCall");
+      const reason = isCall ? { stopReason: "toolUse" as const } : stopReason && { stopReason };
+      return content.length === 0 ? [] : [{ ...message, content, usage, ...reason }];
+    }
+    case "toolResult": {
+      const { toolCallId, content, isError } = message;
+      // The API refuses anything but text in a failed result.
+      const shown = isError ? content.map(described) : content;
+      return [{ ...message, toolCallId: callId(toolCallId), content: shown.filter(isShown) }];
+    }
+    case "bashExecution": {
+      const { excludeFromContext, timestamp } = message;
+      return excludeFromContext === true ? [] : [{ role: "user", content: messageText(message), timestamp }];
+    }
+    case "user":
+    case "custom": {
+      const { content } = message;
+      if (typeof content === "string") return content.trim() === "" ? [] : [message];
+      return [{ ...message, content: content.filter(isShown) }];
+    }
+    default:
+      return [];
+  }
+}
+
+/** The blocks of a reply: reasoning and unknown blocks of whole replies of Claude alone. */
+function sendableBlocks({ provider, stopReason, content }: AssistantMessage): AssistantMessage["content"] {
+  const isOwn = provider === "anthropic" && stopReason !== "aborted" && stopReason !== "error";
+  return content.flatMap((block): AssistantMessage["content"][number][] => {
+    switch (block.type) {
+      case "thinking":
+        return isOwn && (block.thinkingSignature ?? "") !== "" ? [block] : [];
+      case "opaque":
+        return isOwn ? [block] : [];
+      case "toolCall": {
+        const { id, name, arguments: given } = block;
+        const args = isRecord(given) ? given : given === undefined || given === null ? {} : { value: given };
+        return [{ ...(isOwn ? block : { type: "toolCall" }), id: callId(id), name, arguments: args }];
+      }
+      case "text":
+        if (!isShown(block)) return [];
+        return [isOwn ? block : { type: "text", text: block.text }];
+      default:
+        return [];
+    }
+  });
+}
+
+/** The API refuses blank text. */
+function isShown(block: TextBlock | ImageBlock): boolean {
+  return block.type !== "text" || blockResource(block) !== undefined || block.text.trim() !== "";
+}
+
+function described(block: TextBlock | ImageBlock): TextBlock {
+  return { type: "text", text: block.type === "text" ? block.text : `[image, ${block.mimeType}]` };
+}
+
+/** The API refuses other characters. */
+function callId(id: string): string {
+  return id.replace(/[^A-Za-z0-9_-]/g, "_");
 }
 
 /** A reply; one of the program itself, such as an error of the API, is none. */

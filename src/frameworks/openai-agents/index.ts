@@ -24,12 +24,12 @@ import { type AdapterOptions, type AppendPlan, adapterSettings, SessionHandles }
 import {
   type Attach,
   difference,
+  eachMessage,
   Media,
   type MessageForm,
   MessageValues,
   messagesOf,
   type PathEntry,
-  type PathValue,
 } from "../shared/message-values.js";
 import { canonicalText, Parcels, textDigest, valueDigest } from "../shared/parcels.js";
 
@@ -320,18 +320,6 @@ async function itemCount(entries: readonly PathEntry[], values: MessageValues): 
   for (const value of values.values(entries))
     count += value.id === undefined ? (await values.read(value)).length : 1;
   return count;
-}
-
-/** Other messages of the session, each alone. */
-function eachMessage({ id, entries }: PathValue): readonly PathValue[] {
-  if (id !== undefined) return [{ id, entries }];
-  const found: { readonly id: undefined; readonly entries: PathEntry[] }[] = [];
-  for (const entry of entries) {
-    const isUpdate = entry.type === "message_update" || entry.type === "part_update";
-    if (isUpdate) found.at(-1)?.entries.push(entry);
-    else found.push({ id: undefined, entries: [entry] });
-  }
-  return found;
 }
 
 function readCallId(item: unknown): string | undefined {

@@ -395,7 +395,10 @@ export interface AdapterOptions {
   readonly blobs?: BlobStore;
   /** The partition of the sessions. @default the name of the adapter */
   readonly partition?: string;
-  /** Characters from which on a string goes to `blobs`. Minimum: 1. @default 4096 */
+  /**
+   * Characters from which on a string goes to `blobs`, and 256 at most for a data URL. Minimum: 1.
+   * @default 4096
+   */
   readonly outOfLine?: number;
   /** Maximum number of open sessions. Minimum: 1. @default 64 */
   readonly maxOpen?: number;

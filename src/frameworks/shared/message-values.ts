@@ -272,6 +272,18 @@ export class MessageValues {
   }
 }
 
+/** Other messages of the session, each alone. */
+export function eachMessage({ id, entries }: PathValue): readonly PathValue[] {
+  if (id !== undefined) return [{ id, entries }];
+  const found: { readonly id: undefined; readonly entries: PathEntry[] }[] = [];
+  for (const entry of entries) {
+    const isUpdate = entry.type === "message_update" || entry.type === "part_update";
+    if (isUpdate) found.at(-1)?.entries.push(entry);
+    else found.push({ id: undefined, entries: [entry] });
+  }
+  return found;
+}
+
 /** The messages of entries after the updates among them, without those that no one sees. */
 export function messagesOf(entries: readonly PathEntry[]): readonly Message[] {
   const updates = entryUpdates(entries);

@@ -56,6 +56,8 @@ const maxInlineDepth = 100;
 const maxDepth = 500;
 /** Characters from which on any text is a blob. */
 const minTextLength = 65_536;
+/** Characters from which on a data URL is a blob: about those of its place and its ref. */
+const minDataUrl = 256;
 const maxConcurrentBlobs = 8;
 /** Steps of a path in an error, and characters of a key. */
 const [maxShownSteps, maxShownKey] = [20, 100] as const;
@@ -176,7 +178,7 @@ class Packer {
   copy(value: unknown, step: Step | undefined, depth: number): unknown {
     switch (typeof value) {
       case "string":
-        return value.length < this.#outOfLine ? value : this.#largeString(value, step);
+        return this.#isLarge(value) ? this.#largeString(value, step) : value;
       case "boolean":
         return value;
       case "number":
@@ -190,6 +192,11 @@ class Packer {
       default:
         throw this.#refusal(step, "a JSON value, undefined or a Uint8Array");
     }
+  }
+
+  #isLarge(value: string): boolean {
+    if (value.length >= this.#outOfLine) return true;
+    return this.#outOfLine !== Infinity && value.length >= minDataUrl && value.startsWith("data:");
   }
 
   #largeString(value: string, step: Step | undefined): string | null {

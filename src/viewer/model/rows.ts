@@ -18,6 +18,7 @@ import {
   type Usage,
   type UserMessage,
 } from "../../content/index.js";
+import { isFrameworkState } from "../../log/internal.js";
 import { type ModelPrice, usageCost } from "../../providers/cost/index.js";
 import {
   buildSessionContext,
@@ -101,9 +102,6 @@ export type Row = RowContent & {
   /** The same model continues: nobody said anything in between. */
   readonly isContinued?: true;
 };
-
-/** What an adapter of a framework keeps beside messages. */
-const frameworkState = /^sessile\.(?:ai-sdk|openai-agents|claude-agent|langgraph)\./;
 
 /** Entries that change nothing that a reader sees, and that other views show better. */
 const hiddenTypes: ReadonlySet<string> = new Set(["message_update", "part_update", "leaf", "usage"]);
@@ -308,7 +306,7 @@ function entryContent(entry: PageEntry, { calls, shown }: PairedCalls): RowConte
   // Shown with the call, or nothing to see.
   if (entry.type === "custom" && [toolStarted.customType, subagentType].includes(entry.customType))
     return undefined;
-  if (entry.type === "custom" && frameworkState.test(entry.customType)) return undefined;
+  if (entry.type === "custom" && isFrameworkState(entry.customType)) return undefined;
   if (entry.type !== "message") return hiddenTypes.has(entry.type) ? undefined : { kind: "note", entry };
   const { message } = entry;
   switch (message.role) {

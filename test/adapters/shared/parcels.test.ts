@@ -104,6 +104,8 @@ describe("what goes out of line", () => {
     ["base64 of 4,096 characters", long, ["base64"]],
     ["shorter base64", long.slice(4), []],
     ["a data URL", `data:image/png;base64,${long}`, ["data"]],
+    ["a small data URL", `data:image/png;base64,${long.slice(-236)}`, ["data"]],
+    ["a smaller one", `data:image/png;base64,${long.slice(-232)}`, []],
     ["a data URL in percent-encoding", `data:image/png,${long}`, []],
     ["base64 with a line feed", `${long}\n`, []],
     ["base64 of another spelling", `${long.slice(0, -4)}B=+=`, []],

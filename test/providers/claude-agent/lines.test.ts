@@ -1,6 +1,14 @@
 /** Lines of a transcript of Claude Code as messages of a session. */
 
-import { memoryBlobStore, memorySessionStore, project, type Session, userMessage } from "sessile";
+import {
+  assistantMessage,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  type Session,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { claudeAgentStore } from "sessile/claude-agent";
 import { openaiResponses } from "sessile/openai";
 import { expect, it } from "vitest";
@@ -108,7 +116,7 @@ it("lines with a message are messages, with the tools of results of an earlier a
   expect(stored).toBe(makePng(20, 10).length);
 });
 
-it("messages of other writers are lines", async () => {
+it("messages of other writers are lines of the chain, which the program goes on from", async () => {
   const { store, session } = await open();
   await store.append(key, lines);
   const other = await session();
@@ -116,8 +124,74 @@ it("messages of other writers are lines", async () => {
   await other.close();
   const loaded = await store.load(key);
   expect(loaded?.slice(0, -1)).toEqual(lines);
-  expect(loaded?.at(-1)).toEqual({
-    type: "user",
-    message: { role: "user", content: "And in the other one?" },
+  const added = loaded?.at(-1);
+  expect(added).toEqual({
+    ...{ parentUuid: uuid(6), isSidechain: false, userType: "external", cwd: "/work", sessionId: "6867ccc7" },
+    ...{ type: "user", message: { role: "user", content: "And in the other one?" } },
+    ...{ uuid: expect.stringMatching(/^[0-9a-f-]{36}$/), timestamp: expect.stringContaining("T") },
   });
+  expect((await store.load(key))?.at(-1)).toEqual(added);
+  // The program follows the uuids.
+  const next = { ...line(7, "user", { role: "user", content: "Go on." }), parentUuid: added?.uuid };
+  await store.append(key, [next]);
+  expect(await store.load(key)).toEqual([...lines, added, next]);
+});
+
+it("what others said has what the API takes: own ids, results in one line, no blank text, no other reasoning", async () => {
+  const { store, session } = await open();
+  await store.append(key, lines.slice(0, 2));
+  const other = await session();
+  const model = { provider: "google", model: "gemini-3-pro" };
+  const call = (id: string) => ({ type: "toolCall", id, name: "find", arguments: {} }) as const;
+  const thought = { type: "thinking", thinking: "Hm.", thinkingSignature: "foreign" } as const;
+  await other.append([
+    {
+      type: "message",
+      message: assistantMessage(model, thought, { type: "text", text: " " }, call("a:0"), call("b:0")),
+    },
+    { type: "message", message: toolResult(call("a:0"), "one") },
+    { type: "message", message: { ...toolResult(call("b:0"), "two"), isError: true } },
+    { type: "message", message: assistantMessage(model, thought) },
+    { type: "message", message: assistantMessage(model, "Both.") },
+    { type: "message", message: userMessage(" ") },
+    {
+      type: "message",
+      message: {
+        role: "bashExecution",
+        command: "ls",
+        output: "a",
+        exitCode: 0,
+        cancelled: false,
+        truncated: false,
+        timestamp: 1,
+      },
+    },
+  ]);
+  await other.close();
+  const added = (await store.load(key))?.slice(2) ?? [];
+  const messages = added.map(
+    ({ message }) => message as { id?: string; content: unknown; stop_reason?: string },
+  );
+  const use = (id: string) => ({ type: "tool_use", id, name: "find", input: {} });
+  expect(messages.map(({ content }) => content)).toEqual([
+    [use("a_0"), use("b_0")],
+    [
+      { tool_use_id: "a_0", type: "tool_result", content: "one" },
+      { tool_use_id: "b_0", type: "tool_result", content: "two", is_error: true },
+    ],
+    [{ type: "text", text: "Both." }],
+    "$ ls\na",
+  ]);
+  const ids = messages.flatMap(({ id }) => id ?? []);
+  expect([ids.length, new Set(ids).size]).toEqual([2, 2]);
+  expect(messages.map(({ stop_reason }) => stop_reason)).toEqual([
+    "tool_use",
+    undefined,
+    "end_turn",
+    undefined,
+  ]);
+  expect(added.map(({ parentUuid }) => parentUuid)).toEqual([
+    uuid(1),
+    ...added.slice(0, -1).map((each) => each.uuid),
+  ]);
 });
