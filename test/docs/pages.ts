@@ -313,12 +313,21 @@ export const pages: Readonly<Record<string, GuidePage>> = {
   "two-writers.md": {},
   "web-chat.md": {
     servers: {
-      anthropic: () => startAnthropic([said("It is red."), said("No, not dark."), said("Yes, bright.")]),
+      anthropic: () =>
+        startAnthropic([
+          { ...said("It is a warm"), isStalled: true },
+          said(" red."),
+          said("No, not dark."),
+          said("Yes, bright."),
+        ]),
     },
     after: ({ requests }) => {
-      const [first, , third] = requests("anthropic") as Anthropic.MessageCreateParams[];
-      expect(JSON.stringify(first)).toContain('"type":"image"');
-      expect(JSON.stringify(third)).not.toContain("dark");
+      const asked = requests("anthropic") as Anthropic.MessageCreateParams[];
+      const [first, goneOn, , branch] = asked.map((body) => JSON.stringify(body));
+      expect(asked).toHaveLength(4);
+      expect(first).toContain('"type":"image"');
+      expect(goneOn).toContain("It is a warm");
+      expect(branch).not.toContain("dark");
     },
   },
 };

@@ -31,6 +31,8 @@ export interface Answer {
   readonly json?: unknown;
   readonly text?: string;
   readonly bytes?: Uint8Array;
+  /** Whether more seems to come: the answer is sent, and does not end. */
+  readonly isOpen?: boolean;
 }
 
 /** A server on 127.0.0.1 that validates what arrives. */
@@ -63,7 +65,9 @@ export async function startProvider(behaviour: ProviderBehaviour): Promise<Provi
     const answer = breach === undefined ? behaviour.reply(request) : behaviour.refuse(breach, request);
     const status = answer.status ?? (breach === undefined ? 200 : 400);
     outgoing.writeHead(status, { "content-type": "application/json", ...answer.headers });
-    outgoing.end(answer.text ?? answer.bytes ?? JSON.stringify(answer.json));
+    const body = answer.text ?? answer.bytes ?? JSON.stringify(answer.json);
+    if (answer.isOpen === true) outgoing.write(body);
+    else outgoing.end(body);
   });
   // Node ends an idle connection after 5 s, perhaps just when a client sends its next request.
   server.keepAliveTimeout = 65_000;

@@ -1,7 +1,7 @@
 import type Anthropic from "@anthropic-ai/sdk";
 
-/** A message as the server-sent events of a stream, block by block. */
-export function eventsOf(message: Anthropic.Message): string {
+/** A message as the server-sent events of a stream, block by block, without the last `unsaid` of them. */
+export function eventsOf(message: Anthropic.Message, unsaid = 0): string {
   const { content, stop_reason, stop_sequence, stop_details, usage } = message;
   const events = [
     { type: "message_start", message: { ...message, content: [], stop_reason: null, stop_sequence: null } },
@@ -13,7 +13,8 @@ export function eventsOf(message: Anthropic.Message): string {
     { type: "message_delta", delta: { stop_reason, stop_sequence, stop_details }, usage },
     { type: "message_stop" },
   ];
-  return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+  const said = events.slice(0, events.length - unsaid);
+  return said.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
 }
 
 /** The block as it begins, without what deltas bring. */

@@ -4,11 +4,13 @@ import type Anthropic from "@anthropic-ai/sdk";
 export type ScriptedReply = Partial<Omit<Anthropic.Message, "content" | "usage">> & {
   readonly content: readonly Anthropic.ContentBlock[];
   readonly usage?: Partial<Anthropic.Usage>;
+  /** Whether the stream stops behind the content of the last block, and stays open. */
+  readonly isStalled?: boolean;
 };
 
 /** A whole message as the API sends it, number `index` of its conversation. */
 export function messageOf(reply: ScriptedReply, model: string, index: number): Anthropic.Message {
-  const { content, usage, ...rest } = reply;
+  const { content, usage, isStalled: _, ...rest } = reply;
   return {
     id: `msg_${String(index).padStart(4, "0")}`,
     type: "message",

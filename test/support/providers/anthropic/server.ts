@@ -43,11 +43,16 @@ export async function startAnthropic(
       given.push(message);
       const headers = { "request-id": `req_${given.length}` };
       if (json.stream !== true) return { headers, json: message };
-      return { headers: { ...headers, "content-type": "text/event-stream" }, text: eventsOf(message) };
+      const { isStalled = false } = reply;
+      const text = isStalled ? eventsOf(message, unsaidEvents) : eventsOf(message);
+      return { headers: { ...headers, "content-type": "text/event-stream" }, text, isOpen: isStalled };
     },
     refuse: (breach) => refusal(breach),
   });
 }
+
+/** The end of the last block, and of the message. */
+const unsaidEvents = 3;
 
 function read({ body, bytes }: ReceivedRequest): AnthropicRequest {
   return readRequest(body, bytes.length);
