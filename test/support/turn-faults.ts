@@ -29,6 +29,7 @@ export class Fuse {
   #left: number;
   #passed = 0;
   #writes = 0;
+  #refused = 0;
   readonly #fault: StoreFault | undefined;
   readonly #stop: FuseOptions["stop"];
   readonly #pace: number;
@@ -48,6 +49,11 @@ export class Fuse {
   /** The steps so far. */
   get passed(): number {
     return this.#passed;
+  }
+
+  /** The last writes that a full disk refused, if none succeeded after them. */
+  get refused(): number {
+    return this.#refused;
   }
 
   end(): void {
@@ -84,7 +90,9 @@ export class Fuse {
     return this.call(async () => {
       const { kind, at = 0, count = 0 } = this.#fault ?? {};
       const write = ++this.#writes;
-      if (kind === undefined || write < at || write >= at + count) return act();
+      const isFaulty = kind !== undefined && write >= at && write < at + count;
+      this.#refused = isFaulty && kind === "full" ? this.#refused + 1 : 0;
+      if (!isFaulty) return act();
       if (kind === "lost") await act();
       const details = { operation: "write", path: "/", errno: kind === "full" ? "ENOSPC" : "ECONNRESET" };
       throw new SessileError("STORAGE_FAILED", `the disk is ${kind}`, { details });

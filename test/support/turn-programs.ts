@@ -299,26 +299,31 @@ class TurnWorld {
   /** One process: what ends it, and what may refuse it, is no failure of the test. */
   async #process(step: TurnStep, fuse: Fuse, screen = new Screen()): Promise<TurnEnd | undefined> {
     let session: Session | undefined;
+    let isLost = false;
+    let end: TurnEnd | undefined;
     try {
       session = await this.#open(fuse);
-      const end = await this.#runTurn(session, step, fuse, screen);
-      screen.keep();
+      end = await this.#runTurn(session, step, fuse, screen);
       return end;
     } catch (error) {
       const { code, status } = error as { code?: string; status?: number };
-      const isLost = code === "CONCURRENT_WRITER" || code === "TURN_LOST";
-      if (fuse.hasEnded || error instanceof Ended) {
-        screen.keep(this.#isReal ? Number.POSITIVE_INFINITY : 1);
-        return undefined;
-      }
-      if (!isLost) screen.keep();
+      if (fuse.hasEnded || error instanceof Ended) return undefined;
+      isLost = code === "CONCURRENT_WRITER" || code === "TURN_LOST";
       if (isLost || code === "REPLY_FAILED" || status === 529 || status === 400) return undefined;
       if (step.fault !== undefined && (code === "STORAGE_FAILED" || code === "WRITER_POISONED"))
         return undefined;
       throw error;
     } finally {
+      if (end !== undefined) screen.keep();
       if (!fuse.hasEnded) await session?.close();
+      if (end === undefined && !isLost) screen.keep(fuse.refused + this.#onTheirWay(fuse));
     }
+  }
+
+  /** How many pieces may be on their way. */
+  #onTheirWay({ hasEnded }: Fuse): number {
+    if (!hasEnded) return 0;
+    return this.#isReal ? Number.POSITIVE_INFINITY : 1;
   }
 
   async #runTurn(session: Session, step: TurnStep, fuse: Fuse, screen: Screen): Promise<TurnEnd> {
