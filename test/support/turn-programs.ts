@@ -350,7 +350,8 @@ class TurnWorld {
       reply: { batchChars: 1 },
       retry: { attempts: 2, sleep: async () => undefined },
       onDelta: (delta, { id }) => {
-        if (delta.type !== "text") return;
+        // A process that ended shows nothing more.
+        if (delta.type !== "text" || fuse.hasEnded) return;
         if (current === undefined) {
           current = { pieces: [], sure: 0 };
           screen.replies.push(current);
