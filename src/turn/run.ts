@@ -402,7 +402,8 @@ class Turn {
       span.end({}, error);
       const isHarmless = SessileError.is(error, "SUMMARY_FAILED") || SessileError.is(error, "IRREDUCIBLE");
       if (isHarmless || this.#signal.aborted) return false;
-      if (SessileError.is(error, "CONCURRENT_WRITER") && (await followSteering(this.#session))) return false;
+      if (SessileError.is(error, "CONCURRENT_WRITER") && (await followSteering(this.#session, error)))
+        return false;
       throw error;
     }
   }

@@ -86,10 +86,15 @@ export async function waitingMessages(session: Session): Promise<readonly EntryD
 const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
 
 /**
- * Moves the leaf behind messages that other handles added after it. Returns whether it moved: not if anything else is
- * behind them, which another process added that has taken the turn on.
+ * Moves the leaf behind messages that other handles added after it. Returns whether there were some: not if anything
+ * else is behind them, which another process added that has taken the turn on.
+ *
+ * @param conflict whose other entries may be such messages on other branches, which wait there
  */
-export async function followSteering(session: Session): Promise<boolean> {
+export async function followSteering(
+  session: Session,
+  conflict?: SessileError<"CONCURRENT_WRITER">,
+): Promise<boolean> {
   const tree = await session.tree();
   let leaf = session.leafId;
   let isSteered = false;
@@ -101,8 +106,22 @@ export async function followSteering(session: Session): Promise<boolean> {
     else if (!metadata.has(next.type)) return false;
     leaf = next.id;
   }
+  isSteered ||= conflict !== undefined && (await isSteeringAlone(session, conflict.details));
   if (isSteered) await session.branch(leaf);
   return isSteered;
+}
+
+async function isSteeringAlone(
+  session: Session,
+  { added = 0, entries = [] }: SessileError<"CONCURRENT_WRITER">["details"],
+): Promise<boolean> {
+  if (added === 0 || added > entries.length) return false;
+  for (const { id, type } of entries) {
+    const entry = type === "custom" ? await session.entry(id) : undefined;
+    const isSteering = entry !== undefined && steering.read(entry) !== undefined;
+    if (!isSteering && !metadata.has(type)) return false;
+  }
+  return true;
 }
 
 /**
@@ -126,7 +145,7 @@ export async function besideSteering<T>(
       // Another append of the turn, which failed with this one, may have moved the leaf.
       const { expected } = error.details;
       const moved = await oneAtATime(session).run(
-        async () => (session.leafId ?? "none") !== expected || followSteering(session),
+        async () => (session.leafId ?? "none") !== expected || followSteering(session, error),
       );
       if (!moved) throw error;
     }

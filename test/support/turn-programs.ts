@@ -328,7 +328,8 @@ class TurnWorld {
 
   async #runTurn(session: Session, step: TurnStep, fuse: Fuse, screen: Screen): Promise<TurnEnd> {
     const stop = new AbortController();
-    if (step.goesBack && step.says && (await session.turnState()).state === "idle") {
+    const goesBack = step.goesBack && step.says && (await session.turnState()).state === "idle";
+    if (goesBack) {
       await session.branch((await session.path())[0]?.id ?? null);
       this.#said = [];
     }
@@ -366,7 +367,8 @@ class TurnWorld {
       },
       ...(step.says ? { message: userMessage(text) } : {}),
     });
-    if (step.says) this.#said.push(text);
+    // Behind an earlier entry it waits there, for the next turn of that branch.
+    if (step.says && !(goesBack && end.reason === "busy")) this.#said.push(text);
     return end;
   }
 

@@ -434,6 +434,29 @@ describe("a message with an id", () => {
     expect((await shortHistory(other)).slice(1)).toEqual(history);
   });
 
+  test("waits on its branch if another one is answered, and is answered there", async () => {
+    const { session, store } = await newSession();
+    await runTurn(session, { model: scriptedModel(() => "Hi."), message: userMessage("Hello.") });
+    const hello = session.leafId;
+    await using other = await store.open(session.id, { mode: "write" });
+    const read = countingTool("read", {
+      run: async () => {
+        await other.refresh();
+        await other.branch(hello);
+        const busy = { model, message: userMessage("Or so.") };
+        expect(await runTurn(other, busy)).toMatchObject({ reason: "busy" });
+        return "read";
+      },
+    });
+    const model = scriptedModel((_request, count) => (count === 0 ? [["read", "a"]] : "Done."));
+    await runTurn(session, { model, tools: [read], message: userMessage("Go.") });
+    const history = ["user: Go.", "assistant: <a>", "result a: read", "assistant: Done."];
+    expect((await shortHistory(session)).slice(-4)).toEqual(history);
+    await runTurn(other, { model });
+    expect((await shortHistory(other)).slice(-2)).toEqual(["user: Or so.", "assistant: Done."]);
+    expect((await shortHistory(other)).join()).not.toContain("Go.");
+  });
+
   test("enters once if it waits already as the turn begins, and not again on a branch before it", async () => {
     const { session } = await newSession();
     const model = scriptedModel(() => "Yes.");
