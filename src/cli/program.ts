@@ -172,7 +172,7 @@ function parsed(specs: readonly OptionSpec[], words: readonly string[]) {
     return { values: values as Parsed["options"], positionals };
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException;
-    const [, option = ""] = /'(-[^' ]*)/.exec(message) ?? [];
+    const [, option = ""] = /'(-[^' ]{0,255})/.exec(message) ?? [];
     if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION" && option.startsWith("--")) {
       const known = specs.map(({ name }) => name);
       const hint = readHint(option.slice(2), known).replace(/\.$/, "");
