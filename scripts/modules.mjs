@@ -138,7 +138,7 @@ export const modules = [
       subpath(
         "claude-agent",
         4,
-        "53.5 kB",
+        "54 kB",
         "the Claude Agent SDK: store, messages, files",
         "frameworks/claude-agent/node/index",
       ),
