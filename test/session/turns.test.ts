@@ -88,6 +88,34 @@ describe("claimTurn", () => {
     },
   );
 
+  test("a reply that is stored streams no more, though its record is still there", async () => {
+    const held = gate();
+    const reached = gate();
+    const hooks: LogHooks = {};
+    const backend = memoryBackend(Date.now);
+    const holder = await started(sessionStore(hookedBackend(backend, hooks)));
+    await holder.claimTurn();
+    const reply = await holder.reply(maker);
+    reply.push(text("Hi."));
+    await reply.flush();
+    const watcher = await sessionStore(backend).open("s");
+    expect(await watcher.turnState()).toMatchObject({ state: "busyElsewhere", replyId: reply.id });
+    hooks.append = async (lines, _, append) => {
+      if (lineText(lines).includes('"ended"')) {
+        reached.open();
+        await held.opened;
+      }
+      return append();
+    };
+    const ended = reply.end(assistantMessage({ ...maker, stopReason: "stop" }, "Hi."));
+    await reached.opened;
+    const now = await watcher.turnState();
+    expect(now.state).toBe("busyElsewhere");
+    expect(now).not.toHaveProperty("replyId", reply.id);
+    held.open();
+    await ended;
+  });
+
   test("a lease is renewed, and lost by the renewal too", async () => {
     let now = 0;
     const backend = memoryBackend(Date.now);

@@ -113,7 +113,12 @@ export class SessionTurn {
         const holder = await reader.read().finally(() => reader.log.close());
         if (holder !== undefined && reader.isLive(holder)) {
           const reply = (await this.#replyLog.open()).at(-1);
-          return { state: "busyElsewhere", owner: claimOwner(holder), replyId: reply?.id };
+          const isOpen = reply !== undefined && (await this.#isOpen(reply));
+          return {
+            state: "busyElsewhere",
+            owner: claimOwner(holder),
+            replyId: isOpen ? reply.id : undefined,
+          };
         }
       }
       for (const reply of (await this.#replyLog.open()).toReversed()) {
