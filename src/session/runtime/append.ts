@@ -745,7 +745,7 @@ export class AppendQueue {
       // The leaf does not go with a rebase to another writer's branch.
       if (last !== undefined && (!isRebase || isSameConversation(last.id, chain.leafId, state.reader.tree))) {
         if (chain === state.chain) state.advance(last, isRebase);
-        else chain.leafId = leafAfter(last);
+        else state.advanceLeft(chain, leafAfter(last));
       }
       const entries = request.isSingle ? [] : drafts.map(({ entry }) => entry as SessionEntry);
       if (made !== undefined) {

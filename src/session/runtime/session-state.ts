@@ -365,6 +365,12 @@ class State extends LoadedLog {
     if (this.others.row < treeRows(this.reader.tree).row(entry.id)) this.others = undefined;
   }
 
+  /** Moves the leaf of a chain that this handle left while an append was being written: its own leaf is a decision. */
+  advanceLeft(chain: Chain, leafId: string | null): void {
+    chain.leafId = leafId;
+    this.moved = true;
+  }
+
   /** Moves the leaf in memory. */
   setLeaf(leafId: string | null): void {
     const previousLeafId = this.chain.leafId;
