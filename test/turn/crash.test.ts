@@ -67,7 +67,8 @@ class Process {
       tool({ name, description: name, parameters: { type: "object" }, parallel: name === "many", run }),
     );
     const onDelta = (delta: { readonly type: string; readonly text?: string }) => {
-      if (delta.type === "text") ledger.shown += delta.text;
+      // A process that ended shows nothing more.
+      if (delta.type === "text" && !this.fuse.hasEnded) ledger.shown += delta.text;
     };
     const message = says && !exists ? { message: userMessage("Go.") } : {};
     await runTurn(session, { model, tools, blobs, onDelta, reply: { batchChars: 1 }, ...message });
