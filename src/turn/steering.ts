@@ -106,9 +106,25 @@ export async function followSteering(
     else if (!metadata.has(next.type)) return false;
     leaf = next.id;
   }
-  isSteered ||= conflict !== undefined && (await isSteeringAlone(session, conflict.details));
   if (isSteered) await session.branch(leaf);
-  return isSteered;
+  return isSteered || (conflict !== undefined && followElsewhere(session, conflict.details));
+}
+
+/** The entries of the last conflict of a session that were messages on other branches. */
+const elsewhere = new WeakMap<Session, string>();
+
+/** Returns whether messages on other branches are all that other handles added. The leaf stays. */
+async function followElsewhere(
+  session: Session,
+  details: SessileError<"CONCURRENT_WRITER">["details"],
+): Promise<boolean> {
+  // Appends of calls beside each other fail together. A second move would part the first one's next append from theirs.
+  const ids = JSON.stringify(details.entryIds);
+  if (elsewhere.get(session) === ids) return true;
+  if (!(await isSteeringAlone(session, details))) return false;
+  elsewhere.set(session, ids);
+  await session.branch(session.leafId);
+  return true;
 }
 
 async function isSteeringAlone(

@@ -457,6 +457,37 @@ describe("a message with an id", () => {
     expect((await shortHistory(other)).join()).not.toContain("Go.");
   });
 
+  test("on another branch is in the way of no result of calls that run beside each other", async () => {
+    const { session, store } = await newSession();
+    await runTurn(session, { model: scriptedModel(() => "Hi."), message: userMessage("Hello.") });
+    const hello = session.leafId;
+    let begun = 0;
+    let open = () => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const read = countingTool("read", {
+      parallel: true,
+      run: async (_input: unknown, { call }: { readonly call: { readonly id: string } }) => {
+        if (++begun < 4) await opened;
+        else {
+          await using other = await store.open(session.id, { mode: "write" });
+          await other.branch(hello);
+          await steer(other, userMessage("Or so."));
+          open();
+        }
+        return `ran ${call.id}`;
+      },
+    });
+    const ids = ["a", "b", "c", "d"];
+    const model = scriptedModel((_request, count) =>
+      count === 0 ? ids.map((id) => ["read", id] as const) : "Done.",
+    );
+    await runTurn(session, { model, tools: [read], message: userMessage("Go.") });
+    const history = (await shortHistory(session)).filter((line) => line.startsWith("result"));
+    expect(history.toSorted()).toEqual(ids.map((id) => `result ${id}: ran ${id}`));
+  });
+
   test("enters once if it waits already as the turn begins, and not again on a branch before it", async () => {
     const { session } = await newSession();
     const model = scriptedModel(() => "Yes.");
