@@ -95,7 +95,7 @@ const asPrompt = (content: unknown) => ({ type: "user", message: { content } });
 
 /**
  * The words that a person asked first, for a title; a shell command with an exclamation mark. A transcript begins
- * with what the program adds: its commands, files of an editor, notes. If nobody asked anything, the name of the
+ * with what the program adds: its commands, files of an editor, notes. Without a question, the name of the
  * first command. Undefined without both. The rules are those of the Agent SDK's `listSessions` (0.3.330,
  * 2026-11-28), with which test/adapters compares them.
  */

@@ -400,7 +400,7 @@ function linePrevious(line: Line, lines: readonly Line[], { find }: Roots): Line
 }
 
 /**
- * Joins forks that nobody made. A line that follows a hook, a retry or a copy of old history leaves out the
+ * Joins forks that no user made. A line that follows a hook, a retry or a copy of old history leaves out the
  * messages that were written since, unless a prompt followed it before: then it is a rewind. Such a line
  * follows the message before it in the file. Linear in the lines.
  */

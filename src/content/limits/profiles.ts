@@ -1,6 +1,6 @@
 /**
  * The known limit profiles, a constant each. A pure function computes what has to be computed, spreads too, so that
- * a bundler drops a profile that nobody uses.
+ * a bundler drops an unused profile.
  */
 
 import type { LimitProfile } from "./check.js";

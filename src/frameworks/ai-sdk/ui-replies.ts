@@ -341,7 +341,7 @@ class ReplyFollower {
     }
   }
 
-  /** Whether a turn that nobody works on may be that of a process that has ended. */
+  /** Whether a turn without a process may be that of a process that has ended. */
   #isLeft(now: Awaited<ReturnType<Session["turnState"]>>): boolean {
     if (now.state === "aborted") return this.#failure?.isInterruption === true;
     return (

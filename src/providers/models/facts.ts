@@ -73,7 +73,7 @@ interface ModelRow {
 const text: readonly ModelInput[] = ["text"];
 const sees: readonly ModelInput[] = ["text", "image"];
 const reads: readonly ModelInput[] = ["text", "image", "pdf"];
-// Without spreads, so that a bundler drops a table that nobody asks.
+// Without spreads, so that a bundler drops an unused table.
 const watches: readonly ModelInput[] = ["text", "image", "pdf", "video"];
 const hears: readonly ModelInput[] = ["text", "image", "pdf", "audio", "video"];
 

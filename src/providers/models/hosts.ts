@@ -60,7 +60,7 @@ const hosts: Readonly<Record<string, Host>> = {
   "ant-ling": {},
 };
 
-/** Made at the first question, so that a bundler drops a table that nobody asks. */
+/** Made at the first question, so that a bundler drops an unused table. */
 let byAlias: ReadonlyMap<string, string> | undefined;
 
 function hostNamed(alias: string): string | undefined {

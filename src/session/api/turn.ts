@@ -95,7 +95,7 @@ export interface Reply {
     message: AssistantMessage,
     options?: AppendOptions,
   ): Promise<SessionEntry & { readonly type: "message" }>;
-  /** Ends the reply without a message, as before a retry whose first attempt nobody is to see. */
+  /** Ends the reply without a message, as before a retry whose first attempt is hidden. */
   discard(): Promise<void>;
 }
 

@@ -149,7 +149,7 @@ function eventText({ messages, offset, hasEnded }: Read, cursor: string): string
   const control = {
     streamNextOffset: offset,
     upToDate: true,
-    // Nobody reconnects to a stream that has ended.
+    // A client does not reconnect to a stream that has ended.
     ...(hasEnded ? { streamClosed: true } : { streamCursor: cursor }),
   };
   return `${data}event: control\ndata: ${JSON.stringify(control)}\n\n`;
@@ -172,7 +172,7 @@ function messagesOf(part: ReplyPart): readonly object[] {
 const common = {
   "x-content-type-options": "nosniff",
   "cross-origin-resource-policy": "same-origin",
-  // What people say to a model is for nobody's shared cache.
+  // A shared cache must not keep what people say to a model.
   "cache-control": "private, no-store",
 };
 

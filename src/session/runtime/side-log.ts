@@ -1,6 +1,6 @@
 /**
  * A log beside a session's, for what is not history: a `SessionLog` of the same backend, under an id with a tilde,
- * with JSON lines. It exists while it has something to say. The line `closed` ends it: nobody appends after it, so
+ * with JSON lines. It exists while it has something to say. The line `closed` ends it: no append follows it, so
  * that deleting it removes nothing of another writer.
  */
 
@@ -103,7 +103,7 @@ export class SideLog {
         values = [];
         isNew = true;
       }
-      // A torn line, which a crash left, is none.
+      // A torn line, which a crash left, has no value.
       for (const line of logBatchLines(batch)) values.push(parseJson(new TextDecoder().decode(line)));
       this.#position = batch.next;
     }
@@ -124,7 +124,7 @@ export class SideLog {
     else await sleep(pollMs, signal).catch(() => undefined);
   }
 
-  /** Appends values if nobody has appended since the last read, or made the log; makes it if there is none. */
+  /** Appends values if no other handle has appended since the last read, or made the log; makes it if there is none. */
   async append(values: readonly unknown[]): Promise<boolean> {
     try {
       if (this.#log === undefined) await this.#create(values);
@@ -138,7 +138,7 @@ export class SideLog {
     }
   }
 
-  /** Ends the log with these values, and deletes it, if nobody has appended since the last read. */
+  /** Ends the log with these values, and deletes it, if no other handle has appended since the last read. */
   async remove(values: readonly unknown[] = []): Promise<boolean> {
     if (this.#log === undefined) return true;
     if (!(await this.append([...values, closedLine]))) return false;

@@ -99,7 +99,7 @@ export type Row = RowContent & {
   readonly label?: string;
   /** A later entry of the path replaced parts of the message. */
   readonly updated?: true;
-  /** The same model continues: nobody said anything in between. */
+  /** The same model continues, without a message in between. */
   readonly isContinued?: true;
 };
 
