@@ -71,7 +71,7 @@ export function messageLine(message: ContextMessage): string {
   const calls = message.role === "assistant" ? toolCalls(message).map(({ name }) => `<${name}> `) : [];
   const failed = message.role === "toolResult" && message.isError ? "(failed) " : "";
   const tool = message.role === "toolResult" ? `${message.toolName}: ` : "";
-  return `${tool}${failed}${calls.join("")}${messageText(message)}`;
+  return `${tool}${failed}${calls.join("")}${messageText(message, { attachments: true })}`;
 }
 
 /** A message in full, block by block. */

@@ -12,21 +12,25 @@ import { opaqueWords } from "./opaque-blocks.js";
 
 /**
  * Returns the text of any message: its text blocks and the words of a provider's own blocks, joined by line
- * feeds; a summary; a command after `$ `, and its output. Calls, thinking and images have none; an attachment
- * has its descriptor.
+ * feeds; a summary; a command after `$ `, and its output. Calls, thinking, images and attachments have none.
  *
  * @example
  * ```ts
  * messageText(userMessage("What is", "wrong here?")); // "What is\nwrong here?"
  * ```
+ * @param options `attachments`: each attachment has its descriptor, in its place. Default false
  */
-export function messageText(message: ContextMessage): string {
+export function messageText(
+  message: ContextMessage,
+  { attachments = false }: { readonly attachments?: boolean } = {},
+): string {
   if (message.role === "bashExecution") return `$ ${message.command}\n${message.output}`;
   if (message.role === "compactionSummary" || message.role === "branchSummary") return message.summary;
   if (typeof message.content === "string") return message.content;
   const texts = message.content.map((block) => {
     if (block.type === "opaque") return opaqueWords(block.data) || undefined;
-    return block.type === "text" ? block.text : undefined;
+    if (block.type !== "text" || (!attachments && block.resource !== undefined)) return undefined;
+    return block.text;
   });
   return texts.filter((text) => text !== undefined).join("\n");
 }

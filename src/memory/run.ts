@@ -354,7 +354,7 @@ async function isEcho(
   }
   const { message } = entry;
   if (message.role === "toolResult") return message.toolName === toolNames.search;
-  if (message.role !== "assistant" || messageText(message) !== "") return false;
+  if (message.role !== "assistant" || messageText(message, { attachments: true }) !== "") return false;
   const calls = toolCalls(message);
   return calls.length > 0 && calls.every(({ name }) => name === toolNames.search);
 }

@@ -7,6 +7,7 @@ import {
   type ToolResultMessage,
   toolCalls,
   toolPairs,
+  toolResult,
   userMessage,
 } from "sessile";
 import { describe, expect, test } from "vitest";
@@ -128,6 +129,17 @@ describe("messageText", () => {
     ["a branch's summary", { role: "branchSummary", summary: "Left.", fromId: "e1", timestamp }, "Left."],
   ])("returns the text of %s", (_, given, text) => {
     expect(messageText(given)).toBe(text);
+  });
+
+  test("has the descriptor of an attachment only if asked", () => {
+    const uri = "https://a.example";
+    const resource = { resourceId: "res_0123456789abcdef", kind: "link", source: "link", uri } as const;
+    const descriptor = "[link https://a.example, res_0123456789abcdef]";
+    for (const message of [userMessage("a", resource, "b"), toolResult(call("c0"), "a", resource, "b")]) {
+      expect(messageText(message)).toBe("a\nb");
+      expect(messageText(message, { attachments: true })).toBe(`a\n${descriptor}\nb`);
+    }
+    expect(messageText(userMessage(resource))).toBe("");
   });
 
   test("returns a string for any message", () => {

@@ -194,7 +194,7 @@ function factsOf(entry: SessionEntry | UnknownEntry | undefined): Partial<EntryS
   const { role } = message;
   return {
     ...(role === "user" || role === "assistant" || role === "toolResult" ? { role } : {}),
-    text: messageText(withoutResources(message)),
+    text: messageText(message),
     ...(calls.length === 0 ? {} : { calls }),
     ...(resources.length === 0 ? {} : { resources }),
   };
@@ -221,10 +221,4 @@ function resourceSummary(resource: StoredResource): ResourceSummary {
     ...(height === undefined ? {} : { height }),
     blob,
   };
-}
-
-function withoutResources(message: ContextMessage): ContextMessage {
-  if (message.role !== "user" && message.role !== "toolResult") return message;
-  if (typeof message.content === "string") return message;
-  return { ...message, content: message.content.filter((block) => blockResource(block) === undefined) };
 }

@@ -344,12 +344,12 @@ export async function resultFields(
     block.type === "text" && blockResource(block) === undefined ? [block.text] : [],
   );
   const text = texts.join("\n");
-  if (isError) return { state: "output-error", errorText: messageText(message) };
+  if (isError) return { state: "output-error", errorText: messageText(message, { attachments: true }) };
   if (texts.length < content.length) {
     const parts = await Promise.all(content.map((block) => visiblePart(block, options)));
     const files = parts.filter(({ type }) => type === "file").map(({ type: _, ...file }) => file);
     if (files.length > 0) return { state: "output-available", output: { text, files } };
-    return { state: "output-available", output: messageText(message) };
+    return { state: "output-available", output: messageText(message, { attachments: true }) };
   }
   const isJson = isRecord(details) && details.uiOutput === "json";
   return { state: "output-available", output: isJson ? parsed(text) : text };

@@ -149,7 +149,10 @@ function printed(message: Message): unknown {
           ? [{ name: block.name, args: block.arguments, id: block.id, type: "tool_call" }]
           : [],
       );
-      return of(classes.assistant, { content: isText ? messageText(message) : blocks, tool_calls: calls });
+      return of(classes.assistant, {
+        content: isText ? messageText(message, { attachments: true }) : blocks,
+        tool_calls: calls,
+      });
     }
     case "toolResult": {
       const { toolCallId, toolName, content, isError } = message;

@@ -450,7 +450,9 @@ function messageItems(message: Message): readonly unknown[] {
       return [{ type: "function_call_result", name, callId, status, output }];
     }
     case "custom":
-      return message.display ? [{ type: "message", role: "user", content: messageText(message) }] : [];
+      return message.display
+        ? [{ type: "message", role: "user", content: messageText(message, { attachments: true }) }]
+        : [];
     case "bashExecution":
       return message.excludeFromContext === true
         ? []

@@ -173,7 +173,9 @@ function Looks(props: {
 }
 
 function callText({ call, result }: RowCall): string {
-  return JSON.stringify(call.arguments) + (result === undefined ? "" : messageText(result));
+  return (
+    JSON.stringify(call.arguments) + (result === undefined ? "" : messageText(result, { attachments: true }))
+  );
 }
 
 function useCwd(): string {

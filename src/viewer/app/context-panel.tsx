@@ -118,7 +118,7 @@ function Item({ item, number, total, state }: ItemProps) {
   const [isOpen, setOpen] = useState(false);
   const name = originNames[origin];
   const share = total === 0 ? 0 : (tokens / total) * 100;
-  const text = messageText(message);
+  const text = messageText(message, { attachments: true });
   const calls =
     message.role === "assistant"
       ? message.content.flatMap((block) => (block.type === "toolCall" ? [block.name] : [])).join(", ")
@@ -237,7 +237,8 @@ function Forgotten({ ids, compactionId, state }: ForgottenProps) {
       <ul>
         {ids.slice(0, maxForgotten).map((id) => {
           const entry = state.model.entry(id);
-          const text = entry?.type === "message" ? firstLine(messageText(entry.message)) : "";
+          const text =
+            entry?.type === "message" ? firstLine(messageText(entry.message, { attachments: true })) : "";
           const role = entry?.type === "message" ? roleName(entry.message.role) : "";
           return (
             <li key={id}>

@@ -627,15 +627,15 @@ function describeEntry(entry: PageEntry): string {
       const { message } = entry;
       if (message.role === "user") return firstLine(promptText(message));
       if (message.role === "toolResult") {
-        const text = `${message.toolName}: ${firstLine(messageText(message))}`;
+        const text = `${message.toolName}: ${firstLine(messageText(message, { attachments: true }))}`;
         return message.isError ? `failed ${text}` : text;
       }
       if (message.role !== "assistant") {
         const role = message.role === "custom" ? typeName(message.customType) : roleNames[message.role];
-        return `${role}: ${firstLine(messageText(message))}`;
+        return `${role}: ${firstLine(messageText(message, { attachments: true }))}`;
       }
       if (message.stopReason === "error") return firstLine(message.errorMessage ?? "error");
-      const said = firstLine(messageText(message));
+      const said = firstLine(messageText(message, { attachments: true }));
       const names = message.content.flatMap((block) => (block.type === "toolCall" ? [block.name] : []));
       return said === "" ? firstLine(names.join(", ")) : said;
     }

@@ -31,8 +31,7 @@ export function firstLine(text: string): string {
 export function promptText(message: UserMessage): string {
   const { content } = message;
   if (typeof content === "string") return typedText(content);
-  const words = content.filter((block) => block.type === "text" && block.resource === undefined);
-  const text = messageText({ ...message, content: words });
+  const text = messageText(message);
   return text.trim() === "" ? attachmentNames(content) : typedText(text);
 }
 
