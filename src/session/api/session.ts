@@ -1,6 +1,6 @@
 /** The public interface of an open session. */
 
-import type { Context, Message } from "../../content/index.js";
+import type { Context, Message, Resource } from "../../content/index.js";
 import type {
   Diagnostics,
   EntryDraft,
@@ -145,6 +145,34 @@ export interface Session extends IfAsyncDisposable {
     summary: string,
     options?: Omit<EntryMap["branch_summary"], "fromId" | "summary"> & AppendOptions,
   ): Promise<SessionEntry & { readonly type: "branch_summary" }>;
+  /**
+   * Asks again with another text: appends a user message beside an earlier one, on a branch of its own, and moves the
+   * leaf there. It follows the entry that the earlier one follows, whatever others appended meanwhile. The earlier
+   * message and its branch stay.
+   *
+   * The text replaces those of the message. Its attachments stay as they are at the leaf: those that an edit excluded
+   * stay out. All other fields stay, but for the time. Restores the leaf if the append fails.
+   * @param id the id of the entry of the earlier message
+   * @param text may be empty if there is an attachment
+   * @throws SessileError ENTRY_NOT_FOUND; INVALID_MESSAGE: the entry is no user message, or nothing is left of it
+   * @throws SessileError as {@link Session.append}
+   * @example
+   * ```ts
+   * const asked = await session.appendMessage(userMessage("What is wrong hear?"));
+   * await session.editMessage(asked.id, "What is wrong here?");
+   * ```
+   */
+  editMessage(
+    id: string,
+    text: string,
+    options?: {
+      /** In place of those of the message; none if empty. @default those of the message */
+      readonly attachments?: readonly Resource[];
+      /** The id of the new entry. @default a new one */
+      readonly id?: string;
+      readonly signal?: AbortSignal;
+    },
+  ): Promise<SessionEntry & { readonly type: "message" }>;
   /**
    * Creates a session from the path to one entry, by default the leaf: without other branches, with resolved
    * labels. The new session is open for writing and names this one as its parent.

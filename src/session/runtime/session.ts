@@ -33,6 +33,7 @@ import type {
   TurnClaim,
 } from "../api/turn.js";
 import { type EntryRequests, NeedsWholeLog } from "../context/build-context.js";
+import { editMessageSteps } from "../context/edited-message.js";
 import { LogReader } from "../tree/log-reader.js";
 import {
   branchEnds,
@@ -191,24 +192,53 @@ export class LiveSession implements Session {
     this.#assertOpen();
     if (conflict === "follow")
       throw new TypeError('conflict: "follow" cannot go with the place of a summary');
-    const append = async () => {
+    const append = () => {
       if (after !== undefined) this.#queue.assertLeaf(after);
-      const left = this.#state.leafId;
-      this.#moveTo(id);
-      const { chain } = this.#state;
-      try {
-        const fromId = (after === undefined ? left : after) ?? "root";
-        const draft = { type: "branch_summary", fromId, summary, ...fields } as const;
-        const reading = signal === undefined ? {} : { signal };
-        const [entry] = await this.#queue.append([draft], { conflict, ...reading });
-        return entry as SessionEntry & { readonly type: "branch_summary" };
-      } catch (error) {
-        if (chain === this.#state.chain) this.#moveTo(left);
-        throw error;
-      }
+      const fromId = (after === undefined ? this.#state.leafId : after) ?? "root";
+      const draft = { type: "branch_summary", fromId, summary, ...fields } as const;
+      return this.#appendAfter(id, draft, { conflict, ...(signal && { signal }) });
     };
     if (this.#indexing === undefined && this.#knows(id)) return append();
     return this.#inOrder("moves", () => !this.#knows(id), signal, append);
+  }
+
+  /** Moves the leaf, and appends an entry there. Restores the leaf if the append fails. */
+  async #appendAfter<T extends keyof EntryMap>(
+    id: string | null,
+    draft: EntryDraft & { readonly type: T },
+    options: AppendOptions,
+  ): Promise<SessionEntry & { readonly type: T }> {
+    const left = this.#state.leafId;
+    this.#moveTo(id);
+    const { chain } = this.#state;
+    try {
+      const [entry] = await this.#queue.append([draft], options);
+      return entry as SessionEntry & { readonly type: T };
+    } catch (error) {
+      if (chain === this.#state.chain) this.#moveTo(left);
+      throw error;
+    }
+  }
+
+  async editMessage(
+    id: string,
+    text: string,
+    options: Parameters<Session["editMessage"]>[2] = {},
+  ): Promise<SessionEntry & { readonly type: "message" }> {
+    const { attachments, signal, id: entryId } = options;
+    this.#assertOpen();
+    // Before the id is looked for: an entry that was not read may have it.
+    if (entryId !== undefined || !this.#knows(id)) await this.tree(options);
+    const { parentId, message } = await this.#retried(this.leafId, signal, (rows, row) =>
+      this.#state.cache.run(editMessageSteps(rows, row, id, text, attachments)),
+    );
+    const draft = { type: "message", message, ...(entryId === undefined ? {} : { id: entryId }) } as const;
+    return this.#inOrder(
+      "moves",
+      () => !this.#knows(parentId),
+      signal,
+      () => this.#appendAfter(parentId, draft, { conflict: "branch", ...(signal && { signal }) }),
+    );
   }
 
   async extract(
