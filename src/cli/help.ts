@@ -141,6 +141,7 @@ export function referencePage(commands: readonly Command[]): string {
     "A session is named by a path, an id, a unique start of an id, or `latest`: the newest that is not archived.",
     "Sessions of other agents are read where they are, and never changed. Standard output has data alone; errors",
     "are on standard error, as is the progress of slow work, if that is a terminal and there is no --json.",
+    "`opencode.db` needs Node 22.5 or later: an older Node names it in a note, and lists the sessions of the others.",
     "`doctor`, `repair` and `open` are other names of `diagnose`, `salvage` and `serve`.",
     "",
     "Exit codes: 0 fine, 1 found something (each command says what), 2 wrong use, 3 could not read or write. Of many",

@@ -15,7 +15,7 @@ import {
 import type { CommandContext, Parsed } from "./command.js";
 import { searchFound } from "./commands/search.js";
 import { Spending } from "./commands/stats.js";
-import type { FoundSession } from "./named-session.js";
+import type { FoundSession, SourceNotes } from "./named-session.js";
 import { Output } from "./output.js";
 import { namedSessions, parsedQuery, searchedList } from "./sources.js";
 import { isDatabase } from "./stores.js";
@@ -42,6 +42,8 @@ export class House {
   readonly #parsed: Parsed;
   readonly #context: CommandContext;
   readonly #findSessions: typeof namedSessions;
+  /** Sessions that this version of Node cannot read are in no list, so that the terminal names them. */
+  readonly #notes: SourceNotes;
   readonly #known = new Map<string, Known>();
   #version = 0;
   #isWhole = false;
@@ -53,6 +55,7 @@ export class House {
   constructor(parsed: Parsed, context: CommandContext, find = namedSessions) {
     this.#parsed = parsed;
     this.#findSessions = find;
+    this.#notes = { skip() {}, warn: (warning) => context.out.warn(warning) };
     // Damage and unreadable files are told by the page of their session, not again with each search.
     this.#context = { ...context, out: silentOutput(context) };
   }
@@ -161,7 +164,7 @@ export class House {
   }
 
   async #find(since?: Date): Promise<void> {
-    const query = { ...parsedQuery(this.#parsed, since), isList: false };
+    const query = { ...parsedQuery(this.#parsed, since), notes: this.#notes };
     const sessions = await this.#findSessions(this.#parsed, this.#context, query);
     // After the search: another one may have ended since its start, and a page may have the version of that.
     const version = this.#version + 1;

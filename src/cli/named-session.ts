@@ -89,9 +89,12 @@ export interface SourceQuery {
   readonly agent?: string | undefined;
   readonly cwd?: string | undefined;
   readonly since?: Date | undefined;
-  /** Whether files that are no session are named, as in a list. A name of one session needs only that one. */
-  readonly isList?: boolean;
+  /** Receives what cannot be read. Default: the output of the command. */
+  readonly notes?: SourceNotes;
 }
+
+/** Notes on files that are no session, and on those that this version of Node cannot read. */
+export type SourceNotes = Pick<Output, "skip" | "warn">;
 
 // Damage of the sessions that a command reads, always reported on standard error.
 

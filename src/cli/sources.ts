@@ -30,7 +30,7 @@ import {
   findSessions,
   sessionFiles,
 } from "../agents/node/index.js";
-import { type ListedSession, listSessions, scatteredSession } from "../agents/node/internal.js";
+import { homeFiles, type ListedSession, listSessions, scatteredSession } from "../agents/node/internal.js";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
 import { SessileError } from "../core/errors/index.js";
 import { directoryTest } from "../core/ids.js";
@@ -57,6 +57,7 @@ import {
   type OpenedSession,
   type OpenNamedOptions,
   type ReadOptions,
+  type SourceNotes,
   type SourceQuery,
   unknownSession,
 } from "./named-session.js";
@@ -175,10 +176,26 @@ async function* without(
 const byTime = (a: FoundSession, b: FoundSession) =>
   a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0;
 
+/** Says that no session was found, and where. */
+export async function noSessions(parsed: Parsed, context: CommandContext): Promise<string> {
+  const { database, dirs, isOwn, isForeign } = namedPlaces(parsed, context, parsedQuery(parsed));
+  if (database !== undefined) return "no session found in the database";
+  const { homes, inFiles, inRows } = await foreignQuery(parsed, context, parsedQuery(parsed));
+  const folders = isForeign
+    ? await Promise.all(
+        [...inFiles, ...inRows].map(async (agent) => homes[agent] ?? (await homeFiles(agent))?.home),
+      )
+    : [];
+  const own = isOwn && dirs.length === 0 ? [join(context.cwd, ".sessile", "sessions")] : dirs;
+  const places = [...own, ...folders].filter((place) => place !== undefined);
+  return `no session found in ${SessileError.printable(places.join(", "))}`;
+}
+
 /** The stores that the options name: a database, or directories, and whether homes of agents are meant too. */
 function namedPlaces(parsed: Parsed, context: CommandContext, { agent }: SourceQuery) {
   const address = textOption(parsed, "store");
-  if (address !== undefined && isDatabase(address)) return { database: address, dirs: [], isForeign: false };
+  if (address !== undefined && isDatabase(address))
+    return { database: address, dirs: [], isOwn: false, isForeign: false };
   const dir = address ?? textOption(parsed, "dir");
   if (dir !== undefined && !existsSync(resolve(context.cwd, dir)))
     throw notFound(dir, `there is no directory ${SessileError.printable(dir)}`);
@@ -187,7 +204,7 @@ function namedPlaces(parsed: Parsed, context: CommandContext, { agent }: SourceQ
   const hasPartition =
     textOption(parsed, "partition") !== undefined || parsed.options["all-partitions"] === true;
   const isForeign = !hasPartition && (dir === undefined ? agent !== ownAgent : !isOwn);
-  return { dirs: isOwn ? dirs : [], isForeign };
+  return { dirs: isOwn ? dirs : [], isOwn, isForeign };
 }
 
 /** The store of the working directory or of the nearest directory above it, as the guide lays it out. */
@@ -208,10 +225,10 @@ async function storePartitions(
   dir: string,
   parsed: Parsed,
   context: CommandContext,
-  { cwd, since, isList = true }: SourceQuery,
+  { cwd, since, notes = context.out }: SourceQuery,
 ): Promise<readonly AsyncIterable<FoundSession>[]> {
   const store = fileSessionStore({ dir });
-  if (isList) store.on("skipped", ({ location, error }) => context.out.skip(location, error));
+  store.on("skipped", ({ location, error }) => notes.skip(location, error));
   const where = { ...(cwd === undefined ? {} : { cwd: resolve(context.cwd, cwd) }), ...(since && { since }) };
   let count = 0;
   const partitions = await partitionsIn(store, parsed);
@@ -303,13 +320,22 @@ const shownMatches = 5;
 
 /** The session that an id, its start or `latest` names. */
 async function findNamed(name: string, parsed: Parsed, context: CommandContext): Promise<FoundSession> {
-  const found = await namedSessions(parsed, context, { ...parsedQuery(parsed), isList: false });
+  // A name needs one session alone: why others cannot be read is told if it names none.
+  const held: (() => void)[] = [];
+  const notes: SourceNotes = {
+    skip: (path, error) => held.push(() => context.out.skip(path, error)),
+    warn: (warning) => held.push(() => context.out.warn(warning)),
+  };
+  const found = await namedSessions(parsed, context, { ...parsedQuery(parsed), notes });
   if (name === "latest") {
     // As the store's `latest`: none that is archived, and one of a time to come only without another.
     const active = found.filter(({ isArchived }) => isArchived !== true);
     const until = context.now() + clockErrorMs;
     const latest = active.find(({ modified }) => Date.parse(modified) <= until) ?? active[0];
-    if (latest === undefined) throw notFound(name, "there is no session");
+    if (latest === undefined) {
+      for (const tell of held) tell();
+      throw notFound(name, await noSessions(parsed, context));
+    }
     return latest;
   }
   const exact = found.filter(({ id }) => id === name);
@@ -317,6 +343,7 @@ async function findNamed(name: string, parsed: Parsed, context: CommandContext):
     exact.length > 0 || name.length < minPrefix ? exact : found.filter(({ id }) => id.startsWith(name));
   const [match] = matches;
   if (match === undefined) {
+    for (const tell of held) tell();
     const short = name.length < minPrefix ? `; a start of an id has at least ${minPrefix} characters` : "";
     throw notFound(name, `no session has the id ${SessileError.printable(name)}${short}`);
   }
@@ -451,9 +478,7 @@ function rowSessions(
   query: SourceQuery,
   { out }: CommandContext,
 ): AsyncIterable<ForeignSession> {
-  return readRows(findSessions({ agents: inRows, homes }), (path, error) => {
-    if (query.isList !== false) out.skip(path, error);
-  });
+  return readRows(findSessions({ agents: inRows, homes }), query.notes ?? out);
 }
 
 function foundForeign(each: ForeignSession, context: CommandContext): FoundSession {
@@ -473,20 +498,24 @@ async function* joined<T>(lists: readonly AsyncIterable<T>[]): AsyncGenerator<T>
   for (const list of lists) yield* list;
 }
 
-/** Sessions with those in a database one by one, if this version of Node reads it. */
+/** Sessions with those in a database one by one. A database that this version of Node cannot read has a note. */
 async function* readRows(
   found: AsyncIterable<ForeignSession>,
-  skip: (path: string, error: unknown) => void,
+  notes: SourceNotes,
 ): AsyncGenerator<ForeignSession> {
   for await (const each of found) {
     const path = join(each.home, ...(each.paths[0] ?? "").split("/"));
+    if (!path.endsWith(".db")) {
+      yield each;
+      continue;
+    }
     try {
-      const database = path.endsWith(".db") ? await openDatabase(path) : undefined;
+      const database = await openDatabase(path);
       const rows = database && agentRow(each.format)?.rows?.(database);
-      if (rows === undefined) yield each;
+      if (rows === undefined) notes.warn({ code: "needsReader", message: needsNode(path, "sqlite"), path });
       else for (const row of rows) yield { ...each, ...row };
     } catch (error) {
-      skip(path, error);
+      notes.skip(path, error);
     }
   }
 }
@@ -640,6 +669,9 @@ interface NodeSqlite {
   };
 }
 
+/** Whether this version of Node reads the sessions that an agent keeps in a database. */
+export const readsDatabases = (): boolean => nodeSqlite() !== undefined;
+
 /** `node:sqlite`, without its warning on standard error that it is experimental; undefined in Node 20. */
 function nodeSqlite(): NodeSqlite | undefined {
   const { emitWarning } = process;
@@ -705,6 +737,16 @@ function decompressor(): Pick<ImportOptions, "decompress"> {
   return { decompress: (bytes, maxOutputLength) => decompressSync(bytes, { maxOutputLength }) };
 }
 
+const needs = {
+  sqlite: ["an SQLite database", "22.5"],
+  zstd: ["compressed by Zstandard", "22.15"],
+} as const;
+
+function needsNode(path: string, kind: keyof typeof needs): string {
+  const [what, version] = needs[kind];
+  return `${path}: ${what}, which needs Node ${version} or later; this is ${process.versions.node}`;
+}
+
 /** Findings that explain why a session has no entry. Without one of them it is simply empty. */
 const nothingRead = new Set(["needsReader", "unreadable", "tooLong", "newer", "guessed"]);
 
@@ -717,11 +759,7 @@ function assertRead(path: string, { entries, report }: ImportedSession): void {
   if (entries.some((entry) => entry.type !== "custom" || entry.customType !== "sessile.foreign")) return;
   const lost = findings.find(({ code }) => nothingRead.has(code));
   if (lost?.code === "needsReader") {
-    const [what, version] = /SQLite/.test(lost.text)
-      ? ["an SQLite database", "22.5"]
-      : ["compressed by Zstandard", "22.15"];
-    const message = `${path}: ${what}, which needs Node ${version} or later; this is ${process.versions.node}`;
-    throw new ReadError(lost.code, message);
+    throw new ReadError(lost.code, needsNode(path, /SQLite/.test(lost.text) ? "sqlite" : "zstd"));
   }
   if (lost?.code === "newer" || lost?.code === "guessed") throw unknownSession(path);
   if (lost !== undefined) throw new ReadError(lost.code, `${path}: ${lost.text}`);

@@ -172,8 +172,8 @@ describe("one unreadable session of many", () => {
   });
 });
 
-/** `node:sqlite` of this version of Node, or a stand-in with another build of SQLite. */
-function nodeSqliteOf(): Disposable & { readonly copies: readonly string[] } {
+/** A stand-in for `node:sqlite` with another build of SQLite, or for a version of Node without it. */
+function nodeSqliteOf(isThere = true): Disposable & { readonly copies: readonly string[] } {
   const copies: string[] = [];
   class DatabaseSync {
     readonly #database: TestDatabase;
@@ -190,7 +190,7 @@ function nodeSqliteOf(): Disposable & { readonly copies: readonly string[] } {
   }
   const real = process.getBuiltinModule;
   process.getBuiltinModule = ((id: string) =>
-    id === "node:sqlite" ? { DatabaseSync } : real(id)) as typeof real;
+    id === "node:sqlite" ? (isThere ? { DatabaseSync } : undefined) : real(id)) as typeof real;
   return {
     copies,
     [Symbol.dispose]() {
@@ -283,6 +283,55 @@ describe("a database of opencode", () => {
     expect((await inHome("import", "ses_1", "--to", "kept/sessions")).stdout).toContain("ses_1.jsonl");
     expect(reads.copies.every((copy) => copy !== home)).toBe(true);
     expect(readdirSync(join(dir, "opencode"))).toEqual(before);
+  });
+
+  it("has a note where this version of Node reads none, and the sessions of other agents are there", async () => {
+    using _ = nodeSqliteOf(false);
+    const home = join(dir, "old-node");
+    const claude = join(home, "claude", "projects", "-p");
+    mkdirSync(join(home, "opencode"), { recursive: true });
+    mkdirSync(claude, { recursive: true });
+    writeFileSync(join(home, "opencode", "opencode.db"), "SQLite format 3\0");
+    const id = "0f3b7a52-1111-4222-8333-944444444444";
+    const message = { role: "user", content: "Count the lines" };
+    const line = { type: "user", uuid: id, parentUuid: null, sessionId: id, cwd: "/p", message };
+    const text = JSON.stringify({ ...line, timestamp: "2026-01-01T00:00:00.000Z" });
+    writeFileSync(join(claude, `${id}.jsonl`), `${text}\n`);
+    const env = { XDG_DATA_HOME: home, CLAUDE_CONFIG_DIR: join(home, "claude") };
+    const inHome = (...words: readonly string[]) => call(words, { cwd: home, env });
+    const archive = ["archive", "--to", join(home, "archive")];
+    const note = /^sessile: .*opencode\.db: .*Node 22\.5.* \(needsReader\)\n$/;
+    for (const words of [
+      ["ls"],
+      ["search", "count"],
+      ["stats", "all"],
+      ["diagnose", "all"],
+      archive,
+      ["archive", "status", ...archive.slice(1)],
+    ])
+      expect([words, await inHome(...words)]).toEqual([
+        words,
+        expect.objectContaining({ code: 0, stderr: expect.stringMatching(note) }),
+      ]);
+    expect((await inHome("ls", "--json")).json).toMatchObject([{ agent: "claude-code", id }]);
+    // One session needs no other.
+    for (const words of [["show"], ["view", "-o", "a.html"], ["resume"], ["diagnose"]])
+      for (const name of ["latest", id.slice(0, 8)]) {
+        const file = words.map((word) => (word === "a.html" ? join(home, `${name}.html`) : word));
+        expect(await inHome(file[0] ?? "", name, ...file.slice(1))).toMatchObject({ code: 0, stderr: "" });
+      }
+    expect(await inHome("show", "latest", "--agent", "opencode")).toMatchObject({
+      code: 3,
+      stderr: expect.stringMatching(/\(needsReader\)\nsessile: no session found in .*old-node\/opencode /),
+    });
+    // The one that is not found may be in the database.
+    expect(await inHome("show", "ses_12345")).toMatchObject({
+      code: 3,
+      stderr: expect.stringMatching(/\(needsReader\)\nsessile: no session has the id ses_12345/),
+    });
+    using _reads = nodeSqliteOf();
+    writeFileSync(join(home, "opencode", "opencode.db"), "no database");
+    expect((await inHome("archive", "--to", join(home, "archive"))).code).toBe(3);
   });
 
   it.each([

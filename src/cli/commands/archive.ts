@@ -36,7 +36,7 @@ import {
 import { chunksOfFile, replaceFile, writeNewFile } from "../files.js";
 import type { FoundSession, ReadOptions } from "../named-session.js";
 import { table } from "../output.js";
-import { adoptImport, foreignSessions, sourceOptions } from "../sources.js";
+import { adoptImport, foreignSessions, readsDatabases, sourceOptions } from "../sources.js";
 import { installTimer } from "./archive-timer.js";
 
 const toOption: OptionSpec = {
@@ -301,7 +301,7 @@ async function changedHomes(
     if (found === undefined) continue;
     const lines = found.files.map(({ path, bytes, modified }) => `${path} ${bytes} ${modified}`).sort();
     const state = createHash("sha256")
-      .update([found.home, ...lines].join("\n"))
+      .update([found.home, ...(readsDatabases() ? [] : ["no databases"]), ...lines].join("\n"))
       .digest("hex");
     if (homes[name] !== state) states.set(name, state);
   }

@@ -6,7 +6,7 @@ import { openSessionFile } from "../../storage/files/index.js";
 import { type CommandBody, type CommandContext, numberOption, timeOption } from "../command.js";
 import type { FoundSession } from "../named-session.js";
 import { bytesText, table, truncated } from "../output.js";
-import { namedSessions, parsedQuery, sourceOptions } from "../sources.js";
+import { namedSessions, noSessions, parsedQuery, sourceOptions } from "../sources.js";
 
 const shownIdLength = 13;
 
@@ -48,7 +48,7 @@ const ls: CommandBody = {
       return 0;
     }
     if (found.length === 0) {
-      out.note("no sessions");
+      out.note(await noSessions(here, context));
       return 0;
     }
     const idLength = uniqueLength(found);
