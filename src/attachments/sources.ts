@@ -354,13 +354,27 @@ function invalid(path: string, expected: string): SessileError<"INVALID_MESSAGE"
 }
 
 function unknownSource(source: unknown): TypeError {
-  const object = typeof source === "object" && source !== null ? source : undefined;
-  const { type, path } = (object ?? {}) as { readonly type?: unknown; readonly path?: unknown };
-  const got =
-    typeof path === "string" && type === undefined
-      ? "{ path }: read it with readLocalFile first"
-      : describe(object === undefined ? source : type);
-  return new TypeError(`source: expected bytes, dataUrl, link or a known block, got ${got}`);
+  return new TypeError(
+    `source: expected { bytes }, { dataUrl }, { link } or a known block, got ${given(source)}`,
+  );
+}
+
+/** What was given in place of a source, and what to do with it. */
+function given(source: unknown): string {
+  if (typeof source === "string") {
+    const isLink = /^(?:data|https?):/i.test(source);
+    return `${describe(source)}: ${isLink ? "give { dataUrl } or { link }" : "read a file with readLocalFile first"}`;
+  }
+  if (source instanceof Uint8Array) return "bytes: give { bytes }";
+  if (typeof source !== "object" || source === null) return describe(source);
+  const { type, path, arrayBuffer } = source as Readonly<Record<string, unknown>>;
+  if (typeof arrayBuffer === "function")
+    return "a Blob or a Response: give { bytes: new Uint8Array(await it.arrayBuffer()) }";
+  if (type !== undefined) return describe(type);
+  if (typeof path === "string") return "{ path }: read it with readLocalFile first";
+  return Object.keys(source).length === 0
+    ? describe(source)
+    : `{ ${Object.keys(source).slice(0, 5).join(", ")} }`;
 }
 
 /** A parsed data URL. */

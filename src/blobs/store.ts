@@ -1,7 +1,7 @@
 /** A blob store on a backend. */
 
 import type { BlobRef } from "../content/index.js";
-import { integerOption } from "../core/arguments.js";
+import { assertHas, integerOption } from "../core/arguments.js";
 import { concatBytes } from "../core/bytes.js";
 import { abortable } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
@@ -59,6 +59,7 @@ export interface BlobStoreOptions {
  * ```
  */
 export function blobStore(backend: BlobBackend, options: BlobStoreOptions = {}): BlobStore {
+  assertHas("backend", backend, ["partition"], "a backend of blobs");
   return partitionStore(backend, options);
 }
 

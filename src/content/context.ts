@@ -1,5 +1,6 @@
 /** Contexts: the messages of the next model call, with their origins; policies of replay. */
 
+import { assertHas } from "../core/arguments.js";
 import type { ContextMessage, StoredResource } from "./message.js";
 
 /** One message of a context, and its origin. */
@@ -66,6 +67,7 @@ export interface Context {
  * ```
  */
 export function contextFrom(messages: readonly ContextMessage[]): Context {
+  assertHas("messages", messages, ["map"], "an array of messages");
   let model: Context["model"] = null;
   for (const message of messages) {
     if (message.role === "assistant") model = { provider: message.provider, modelId: message.model };

@@ -294,7 +294,7 @@ interface AssistantMessageInit {
  * Makes an assistant message. Defaults for fields that other readers of the file expect: `api` "unknown", a
  * usage of zeros, and the stop reason "toolUse" if there are calls, else "stop".
  *
- * @throws TypeError for a part that is neither text nor a block
+ * @throws TypeError for a part that is neither text nor a block, and without provider or model
  * @example
  * ```ts
  * assistantMessage({ provider: "anthropic", model: "m" }, "Let me look.", {
@@ -306,6 +306,8 @@ export function assistantMessage(
   init: AssistantMessageInit,
   ...parts: readonly (string | AssistantMessage["content"][number])[]
 ): AssistantMessage {
+  if (typeof init?.provider !== "string" || typeof init.model !== "string")
+    throw new TypeError(`init: expected { provider, model }, got ${describe(init)}`);
   const content = parts.map((part, index) => {
     if (typeof part === "string") return { type: "text" as const, text: part };
     if (typeof part === "object" && part !== null && typeof part.type === "string") return part;
@@ -337,12 +339,14 @@ const noUsage: Usage = {
 /**
  * Makes the result of a tool call. For a failure, spread it: `{ ...toolResult(call, text), isError: true }`.
  *
- * @throws TypeError for a part of another type, with its index
+ * @throws TypeError for a part of another type, with its index, and for a call without id or name
  */
 export function toolResult(
   call: Pick<ToolCall, "id" | "name">,
   ...parts: readonly MessagePart[]
 ): ToolResultMessage {
+  if (typeof call?.id !== "string" || typeof call.name !== "string")
+    throw new TypeError(`call: expected the call, with its id and name, got ${describe(call)}`);
   return {
     role: "toolResult",
     toolCallId: call.id,

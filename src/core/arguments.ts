@@ -54,14 +54,36 @@ export function oneOfOption<T extends string>(
   throw new TypeError(`${name}: expected ${expected}, got ${describe(value)}`);
 }
 
+/** Throws a TypeError unless a value has these functions. `expected` names it, and what makes one. */
+export function assertHas(
+  name: string,
+  value: unknown,
+  functions: readonly string[],
+  expected: string,
+): void {
+  const members = (value ?? {}) as Readonly<Record<string, unknown>>;
+  if (functions.every((member) => typeof members[member] === "function")) return;
+  throw new TypeError(`${name}: expected ${expected}, got ${describe(value)}`);
+}
+
+/** Throws a TypeError unless a value is an object, as options are; `expected` has the ones that are needed. */
+export function assertOptions(value: unknown, expected: string): void {
+  if (typeof value === "object" && value !== null) return;
+  throw new TypeError(`options: expected ${expected}, got ${describe(value)}`);
+}
+
 /** A short, safe description of any value, for error messages. */
 export function describe(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (typeof value === "string")
     return value === "" ? "an empty string" : SessileError.printable(JSON.stringify(value.slice(0, 40)));
-  if (typeof value === "object") return "an object";
+  if (typeof value === "object") return isPromise(value) ? "a promise: await it first" : "an object";
   return typeof value === "function" || typeof value === "symbol" ? `a ${typeof value}` : String(value);
+}
+
+function isPromise(value: object): boolean {
+  return typeof (value as { readonly then?: unknown }).then === "function";
 }
 
 /** Ends an exhaustive switch over a union. Throws a TypeError for a value that bypassed the types. */

@@ -128,6 +128,31 @@ export function workReport(work: AttachmentState): AttachmentReport {
   return { entryId, block, ...knownId(work), sent, reason };
 }
 
+const notSentWords: Readonly<Record<RejectReason, string>> = {
+  missing: "the store has no bytes",
+  corrupt: "the stored bytes are damaged",
+  invalid: "the bytes are no known image",
+  unsupported: "the target takes none of the kind there",
+  overLimit: "a limit of the target",
+};
+
+/** A text for each reason that attachments are described and not sent for, with the ids of all. */
+export function notSentTexts(reports: readonly AttachmentReport[]): readonly string[] {
+  return Object.entries(notSentWords).flatMap(([reason, words]) => {
+    const names = rejectedNames(reports, reason);
+    return names.length === 0 ? [] : `described and not sent, ${words}: ${names.join(", ")}`;
+  });
+}
+
+/** The attachments that were rejected for a reason, each once: the id, or for an inline image its place. */
+export function rejectedNames(reports: readonly AttachmentReport[], reason: string): readonly string[] {
+  const names = reports.flatMap((report) => {
+    if (report.reason !== reason) return [];
+    return report.resourceId ?? `the image of ${report.entryId}, block ${report.block}`;
+  });
+  return [...new Set(names)];
+}
+
 /** The reason for a rejection: the policy allows the attachment, and it cannot be sent. */
 export type RejectReason = Extract<
   SendReason,

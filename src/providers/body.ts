@@ -1,5 +1,6 @@
 /** The JSON body of a request in pieces, with base64 encoded late. */
 
+import { describe } from "../core/arguments.js";
 import { base64Pieces } from "../core/base64.js";
 import { encodeUtf8 } from "../core/bytes.js";
 import { Base64Placeholders, entryOutline, type Outline } from "./media-part.js";
@@ -37,6 +38,8 @@ export function toBody(
   projection: Pick<Projection<object>, "value" | "request">,
   extra: Readonly<Record<string, unknown>> = {},
 ): RequestBody {
+  if (projection?.request === undefined)
+    throw new TypeError(`projection: expected what project resolves to, got ${describe(projection)}`);
   const parts: BodyPart[] = [];
   let size = 0;
   for (const part of bodyParts(projection, extra)) {

@@ -65,7 +65,11 @@ export function mediaPart(init: MediaPartInit): MediaPart {
   const replace: OverridablePart[typeof base64Override] = (text) => {
     inPlace = text;
   };
-  return Object.defineProperty(part, base64Override, { value: replace });
+  return Object.defineProperties(part, {
+    [base64Override]: { value: replace },
+    // JSON has the content once.
+    toJSON: { value: () => ({ type: part.type, ...facts, bytes: undefined, base64: part.base64 }) },
+  });
 }
 
 /** The same bytes as a plain Uint8Array: JSON.stringify writes a Buffer number by number. */

@@ -5,9 +5,17 @@ import { dropRefusedNotes, type InlineContext, inlineAsResources } from "../atta
 import type { AssistantMessage, Context, ContextItem } from "../content/index.js";
 import { noteRequest, toolsAfter } from "../content/internal.js";
 import type { LimitViolation } from "../content/limits/index.js";
-import { describe, oneOfOption, stringArgument } from "../core/arguments.js";
+import { assertHas, describe, oneOfOption, stringArgument } from "../core/arguments.js";
+import { encodeBase64 } from "../core/base64.js";
 import { SessileError } from "../core/errors/index.js";
-import { type AttachmentReport, type AttachmentState, workReport } from "./attachment-state.js";
+import { isRecord } from "../core/shape.js";
+import {
+  type AttachmentReport,
+  type AttachmentState,
+  notSentTexts,
+  rejectedNames,
+  workReport,
+} from "./attachment-state.js";
 import { needsDigests, resolveAttachments } from "./attachments.js";
 import { breakpointParts } from "./cache-breakpoints.js";
 import {
@@ -79,6 +87,7 @@ export async function project<V>(
   options: ProjectOptions = {},
 ): Promise<Projection<V>> {
   checkArguments(context, asked);
+  if (options.blobs !== undefined) assertHas("blobs", options.blobs, ["get"], "a blob store");
   const target = options.zeroRetention === true ? withoutRetention(asked) : asked;
   const onLoss = oneOfOption("onLoss", options.onLoss, ["report", "throw"]);
   options.signal?.throwIfAborted();
@@ -235,6 +244,12 @@ async function projectAfter<V>(
   if (onLoss === "throw") refuseLossy(target, forced);
   const usage = lazy(() => requestUsage(request, target, tools === toolsAsRecorded ? undefined : tools));
   const sentValue = shown ?? drawn;
+  const attachments = [
+    ...refused,
+    ...states.map((work) => ({ item: work.decided.item, report: workReport(work) })),
+  ]
+    .sort((a, b) => a.item - b.item)
+    .map(({ report }) => report);
   const projection: Projection<V> = {
     get value() {
       return sentValue.value();
@@ -243,13 +258,11 @@ async function projectAfter<V>(
     whole: () => drawn.value(),
     losses: forced,
     byPolicy: found.filter(({ by }) => by === "policy"),
-    warnings: requestWarnings(request, broken, found, isPaused(items)),
-    attachments: [
-      ...refused,
-      ...states.map((work) => ({ item: work.decided.item, report: workReport(work) })),
-    ]
-      .sort((a, b) => a.item - b.item)
-      .map(({ report }) => report),
+    warnings: [
+      ...requestWarnings(request, broken, found, isPaused(items)),
+      ...attachmentWarnings(attachments, options.blobs !== undefined),
+    ],
+    attachments,
     get usage() {
       return usage();
     },
@@ -269,8 +282,16 @@ async function projectAfter<V>(
   return Object.defineProperties(projection, {
     [entryOutline]: { value: sentValue.outline },
     // The request before it was rendered has the bytes of attachments, which JSON has as a number each.
-    toJSON: { value: () => projection.value },
+    toJSON: { value: () => withBase64(projection.value) },
   });
+}
+
+/** The value with base64 in place of bytes, as Bedrock has them, which JSON has as a number each. */
+function withBase64(value: unknown): unknown {
+  if (value instanceof Uint8Array) return encodeBase64(value);
+  if (Array.isArray(value)) return value.map(withBase64);
+  if (!isRecord(value) || "toJSON" in value) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withBase64(member)]));
 }
 
 /** An upper bound of the bytes of the texts of a request, behind an earlier one or in whole. */
@@ -486,14 +507,18 @@ function lazyValue<V>(
 
 function checkArguments(context: Pick<Context, "items" | "views">, target: Target<unknown>): void {
   if (!Array.isArray(context?.items) || !Array.isArray(context.views)) {
-    throw new TypeError(`context: expected a context, got ${describe(context)}`);
+    const { context: ofSession } = (context ?? {}) as { readonly context?: unknown };
+    const hint = Array.isArray(context)
+      ? ": give contextFrom(messages)"
+      : typeof ofSession === "function"
+        ? ": give await session.context()"
+        : "";
+    throw new TypeError(`context: expected a context, got ${describe(context)}${hint}`);
   }
-  stringArgument("target.name", target?.name);
+  assertHas("target", target, ["render"], "a target, such as anthropicMessages({ model })");
+  stringArgument("target.name", target.name);
   stringArgument("target.model.provider", target.model?.provider);
   stringArgument("target.model.model", target.model.model);
-  if (typeof target.render !== "function") {
-    throw new TypeError(`target.render: expected a function, got ${describe(target.render)}`);
-  }
 }
 
 /** The attachments in the request, without those of dropped results. */
@@ -591,6 +616,22 @@ function requestWarnings(
     warnings.push({ code: "refused", message });
   }
   return warnings;
+}
+
+function attachmentWarnings(
+  reports: readonly AttachmentReport[],
+  hasBlobs: boolean,
+): readonly ProjectionWarning[] {
+  // An inline image needs no store.
+  const unread = reports.filter(
+    ({ reason, resourceId }) => !hasBlobs && reason === "missing" && resourceId !== undefined,
+  );
+  const others = unread.length === 0 ? reports : reports.filter((report) => !unread.includes(report));
+  const warnings = notSentTexts(others).map((message) => ({ code: "notSent", message }) as const);
+  if (unread.length === 0) return warnings;
+  const names = rejectedNames(unread, "missing").join(", ");
+  const message = `described and not sent: ${names}; pass the store of their bytes as blobs to project`;
+  return [{ code: "noBlobs", message }, ...warnings];
 }
 
 /** Whether the provider continues the last reply. */

@@ -57,10 +57,11 @@ export interface ProjectOptions {
  * A condition that a harness should handle before it sends. `empty`: the request has only a placeholder.
  * `overLimit`: the text alone exceeds a limit. `endsWithAssistant`: the last turn is the assistant's, which
  * some models continue and others refuse; not after a reply that the provider paused. `refused`: turns that the
- * model declined to answer are left out.
+ * model declined to answer are left out. `noBlobs`: attachments are described, because {@link ProjectOptions} have no
+ * `blobs`. `notSent`: other attachments that the policy would send are described. A message names each of them once.
  */
 export interface ProjectionWarning {
-  readonly code: "empty" | "overLimit" | "endsWithAssistant" | "refused";
+  readonly code: "empty" | "overLimit" | "endsWithAssistant" | "refused" | "noBlobs" | "notSent";
   readonly message: string;
 }
 

@@ -6,6 +6,7 @@
 import type { Generate } from "../compaction/index.js";
 import { type AssistantMessage, contextFrom, messageText, userMessage } from "../content/index.js";
 import { isBroken, toolShapes } from "../content/internal.js";
+import { assertOptions, describe } from "../core/arguments.js";
 import { SessileError } from "../core/errors/index.js";
 import { isRecord } from "../core/shape.js";
 import {
@@ -76,6 +77,16 @@ export function generateBy(model: TurnModel): Generate {
   };
 }
 
+/** Throws a TypeError for another value than the official client that has this method, and without options. */
+function assertClient(path: string, client: unknown, options: unknown): void {
+  const method = path
+    .split(".")
+    .reduce((owner: unknown, key) => (owner as Record<string, unknown>)?.[key], client);
+  if (typeof method !== "function")
+    throw new TypeError(`client: expected the official client, with ${path}, got ${describe(client)}`);
+  assertOptions(options, "{ model }");
+}
+
 /** The error of a reply that broke off. */
 export function replyError(
   stream: ReplyStream,
@@ -119,6 +130,7 @@ export function anthropicModel(
   client: AnthropicClient,
   options: AnthropicMessagesOptions & AskOptions,
 ): TurnModel<ReturnType<ReturnType<typeof anthropicMessages>["render"]>> {
+  assertClient("messages.create", client, options);
   return {
     target: anthropicMessages(options),
     declare: (tools) => tools.map(shapes.anthropic),
@@ -147,6 +159,7 @@ export function openaiResponsesModel(
   client: OpenaiResponsesClient,
   options: OpenaiResponsesOptions & AskOptions,
 ): TurnModel<ReturnType<ReturnType<typeof responsesTarget>["render"]>> {
+  assertClient("responses.create", client, options);
   const isStored = options.continue === true || options.stored === true;
   // Reasoning that is not stored comes encrypted, and goes back so.
   const storage = isStored ? {} : { store: false, include: ["reasoning.encrypted_content"] };
@@ -177,6 +190,7 @@ export function openaiChatModel(
   client: OpenaiChatClient,
   options: OpenaiChatOptions & AskOptions,
 ): TurnModel<ReturnType<ReturnType<typeof chatTarget>["render"]>> {
+  assertClient("chat.completions.create", client, options);
   return {
     target: chatTarget(options),
     declare: (tools) => tools.map(shapes.openaiChat),
@@ -215,6 +229,7 @@ export function geminiModel(
   client: GeminiClient,
   options: GeminiContentsOptions & AskOptions,
 ): TurnModel<ReturnType<ReturnType<typeof geminiContents>["render"]>> {
+  assertClient("models.generateContentStream", client, options);
   return {
     target: geminiContents(options),
     declare: (tools) => tools.map(shapes.gemini),
@@ -240,6 +255,7 @@ export function geminiInteractionsModel(
   client: GeminiInteractionsClient,
   options: GeminiInteractionsOptions & AskOptions,
 ): TurnModel<ReturnType<ReturnType<typeof interactionsTarget>["render"]>> {
+  assertClient("interactions.create", client, options);
   const storage = options.continue === true ? {} : { store: false };
   return {
     target: interactionsTarget(options),
@@ -274,6 +290,7 @@ export function bedrockModel(
   client: BedrockClient,
   options: BedrockConverseOptions & AskOptions,
 ): TurnModel<ReturnType<ReturnType<typeof bedrockConverse>["render"]>> {
+  assertClient("converseStream", client, options);
   return {
     target: bedrockConverse(options),
     declare: (tools) => tools.map(shapes.bedrock),

@@ -14,7 +14,7 @@ import {
   type UserMessage,
 } from "../content/index.js";
 import { isBroken, toolsAfter } from "../content/internal.js";
-import { integerOption } from "../core/arguments.js";
+import { assertHas, assertOptions, integerOption } from "../core/arguments.js";
 import { Semaphore, sleep, untilAborted } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
 import { isRecord } from "../core/shape.js";
@@ -96,7 +96,11 @@ class Turn {
   #given: { readonly step: number; readonly text: string } | undefined;
 
   constructor(session: Session, options: TurnOptions) {
+    assertHas("session", session, ["claimTurn", "append"], "an open session");
+    assertOptions(options, "{ model }");
     const { model, tools = [], blobs, signal, onEvent } = options;
+    assertHas("model", model, ["ask", "declare"], "a model, such as anthropicModel(client, { model })");
+    assertHas("tools", tools, ["map"], "an array of tools");
     this.#session = session;
     this.#options = options;
     this.#signal = signal ?? new AbortController().signal;

@@ -115,7 +115,11 @@ export interface ToolDeclaration {
 }
 
 /** @throws TypeError for a schema that cannot be written as JSON Schema */
-export function declaration({ name, description, parameters }: Tool): ToolDeclaration {
+export function declaration({ name, description, parameters, run }: Tool): ToolDeclaration {
+  if (typeof parameters !== "object" || parameters === null || typeof run !== "function")
+    throw new TypeError(
+      `tools: expected parameters and run of ${describe(name)}, got ${describe(parameters)} and ${describe(run)}`,
+    );
   if (!isStandard(parameters)) return { name, description, schema: parameters as JsonSchema };
   const { jsonSchema, vendor } = parameters["~standard"];
   if (jsonSchema === undefined) {

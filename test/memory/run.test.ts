@@ -398,6 +398,8 @@ describe("search_memory", () => {
       const session = await store.create({ cwd: "/" });
       const { id } = await session.appendMessage(userMessage("I am allergic to hazelnuts."));
       places.push(`entry ${id} of session ${session.id}, said:`);
+      await session.appendMessage(assistantMessage(model, "Noted."));
+      const question = await session.appendMessage(userMessage("What of hazelnuts did I say?"));
       const search: MemoryOptions["search"] = (query) => store.search({ ...query, branch: "all" });
       const memory = sessionMemory(session, { blocks: [], search });
       for (let count = 0; count < 12; count++) {
@@ -410,11 +412,22 @@ describe("search_memory", () => {
             ?.sort(),
         ).toEqual([...places].sort());
       }
-      // A reply with a text of its own is no echo.
+      // A reply with a text of its own is no echo, but for the turn that asks.
       const call = callOf("search_memory", { query: "hazelnuts" });
-      await session.appendMessage(assistantMessage(model, "You named hazelnuts.", call));
-      expect(told((await memory.run(call)) as ToolResultMessage)).toContain("> You named hazelnuts.");
-      await session.append([{ type: "context_edit", targetId: session.leafId as string, replacement: null }]);
+      const reply = await session.appendMessage(assistantMessage(model, "You named hazelnuts.", call));
+      const result = (await memory.run(call)) as ToolResultMessage;
+      expect(told(result)).not.toContain("> You named hazelnuts.");
+      expect(told(result)).not.toContain("> What of");
+      await session.appendMessage(result);
+      const steering = await session.appendMessage(userMessage("Only hazelnuts."));
+      expect(told((await memory.run(call)) as ToolResultMessage)).not.toContain("> What of");
+      await session.appendMessage(assistantMessage(model, "So it is."));
+      await session.appendMessage(userMessage("Again?"));
+      const later = told((await memory.run(call)) as ToolResultMessage);
+      for (const said of ["You named hazelnuts.", "What of hazelnuts did I say?", "Only hazelnuts."])
+        expect(later).toContain(`> ${said}`);
+      for (const { id: targetId } of [question, reply, steering])
+        await session.append([{ type: "context_edit", targetId, replacement: null }]);
     }
   });
 

@@ -112,7 +112,9 @@ describe("keepLimits, of documents that go as text", () => {
       "overLimit 1",
       "asText 0",
     ]);
-    expect(warnings).toEqual([]);
+    expect(warnings).toMatchObject([
+      { code: "notSent", message: expect.stringMatching(/, a limit of the target: \S+$/) },
+    ]);
     expect(JSON.stringify(value)).not.toContain("11");
     const least = await sentWith(1200 + 400);
     expect(least.attachments.map(({ sent }) => sent)).toEqual(Array(4).fill("descriptor"));

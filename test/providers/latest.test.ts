@@ -105,9 +105,3 @@ describe("a target that keeps its own history", () => {
     });
   });
 });
-
-test("a projection as JSON is its value, without the bytes of attachments beside it", async () => {
-  const projection = await project(contextFrom([userMessage("Look.")]), { ...target, name: "whole" });
-  expect(JSON.parse(JSON.stringify(projection))).toEqual(JSON.parse(JSON.stringify(projection.value)));
-  expect(Object.keys(projection)).not.toContain("toJSON");
-});

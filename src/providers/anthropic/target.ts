@@ -69,7 +69,7 @@ export interface AnthropicMessagesOptions {
  * @see @anthropic-ai/sdk 1.11.0, resources/messages/messages.d.ts
  */
 export function anthropicMessages(options: AnthropicMessagesOptions): Target<AnthropicRequest> {
-  const model = stringArgument("model", options.model);
+  const model = stringArgument("model", options?.model);
   const facts = modelFacts(model);
   // An unknown model, as after a proxy, is treated as an older one.
   const trimsAssistant = facts.refusesPrefill !== true;

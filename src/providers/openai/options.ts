@@ -70,8 +70,8 @@ export function openaiTarget(
 ): Pick<Target<unknown>, "limits" | "estimate" | "maxCacheMarkers" | "embedsBase64"> & {
   readonly model: ModelRef;
 } {
+  const model = stringArgument("model", options?.model);
   const { provider = "openai", account, profile = openaiLimits, contextWindow } = options;
-  const model = stringArgument("model", options.model);
   const facts = modelFacts(model);
   const { pdf } = facts;
   return {

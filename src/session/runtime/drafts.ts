@@ -186,7 +186,12 @@ function isEphemeral(type: unknown): boolean {
 export function checkDraft(draft: EntryDraft, at: number, known: (id: string) => boolean): void {
   if (!isRecord(draft)) throw invalid(`drafts[${at}]`, "an entry draft", describe(draft));
   if (typeof draft.type !== "string" || !isEntryType(draft.type)) {
-    const hint = isEphemeral(draft.type) ? "; this one is ephemeral: publish it" : "";
+    const { role } = draft as { readonly role?: unknown };
+    const hint = isEphemeral(draft.type)
+      ? "; this one is ephemeral: publish it"
+      : typeof role === "string"
+        ? "; this one is a message: call appendMessage"
+        : "";
     throw invalid(`drafts[${at}].type`, `an entry type${hint}`, describe(draft.type));
   }
   if (draft.id !== undefined && (typeof draft.id !== "string" || draft.id === "")) {

@@ -2,6 +2,7 @@
 
 import type { Context, Message } from "../../content/index.js";
 import { withRequests } from "../../content/internal.js";
+import { assertOptions, describe } from "../../core/arguments.js";
 import { uuidv7 } from "../../core/ids.js";
 import { type OnOperation, observed } from "../../core/operations.js";
 import type {
@@ -69,6 +70,10 @@ export type Extract = (
   leafId: string,
   options: { readonly cwd?: string; readonly id?: string },
 ) => Promise<Session>;
+
+function assertEntryId(id: unknown): void {
+  if (typeof id !== "string") throw new TypeError(`id: expected the id of an entry, got ${describe(id)}`);
+}
 
 /** Entries of a slice: its lines may be short. */
 const maxSliceRows = 4096;
@@ -169,6 +174,7 @@ export class LiveSession implements Session {
 
   async branch(id: string | null): Promise<void> {
     this.#assertOpen();
+    if (id !== null) assertEntryId(id);
     if (this.#indexing === undefined && this.#knows(id)) return this.#moveTo(id);
     return this.#inOrder(
       "moves",
@@ -227,6 +233,7 @@ export class LiveSession implements Session {
   ): Promise<SessionEntry & { readonly type: "message" }> {
     const { attachments, signal, id: entryId } = options;
     this.#assertOpen();
+    assertEntryId(id);
     // Before the id is looked for: an entry that was not read may have it.
     if (entryId !== undefined || !this.#knows(id)) await this.tree(options);
     const { parentId, message } = await this.#retried(this.leafId, signal, (rows, row) =>
@@ -251,6 +258,7 @@ export class LiveSession implements Session {
   }
 
   async entry(id: string): Promise<SessionEntry | UnknownEntry | undefined> {
+    assertEntryId(id);
     if (!this.#knows(id)) await this.#state.complete();
     const row = treeRows(this.#tree).row(id);
     return row === noRow ? undefined : this.#state.cache.read(row);
@@ -346,6 +354,7 @@ export class LiveSession implements Session {
 
   async reply(options: ReplyOptions): Promise<Reply> {
     this.#assertOpen();
+    assertOptions(options, "{ provider, model }");
     return (await this.#loadTurn()).reply(options);
   }
 
@@ -422,6 +431,7 @@ export class LiveSession implements Session {
     readonly signal: AbortSignal;
     readonly pollMs?: number;
   }): AsyncGenerator<SessionEntry | UnknownEntry, void, undefined> {
+    assertOptions(options, "{ signal }");
     return followEntries(this.#state, options);
   }
 

@@ -79,7 +79,10 @@ export function newHeader(
 /** The error of a session that does not exist. */
 export function notFoundError(id: string, location: string | undefined): SessileError {
   const where = location === undefined ? "" : ` at ${location}`;
-  return new SessileError("SESSION_NOT_FOUND", `there is no session ${id}${where}`, { details: { id } });
+  const hint = /[/\\]/.test(id) ? ": openSessionFile opens a path" : "";
+  return new SessileError("SESSION_NOT_FOUND", `there is no session ${id}${where}${hint}`, {
+    details: { id },
+  });
 }
 
 /** The key of open sessions. */

@@ -1,5 +1,6 @@
 /** A store of sessions on a backend. */
 
+import { assertHas, assertOptions } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import { canonicalPath, nameArgument, sideKinds, uuidv7 } from "../../core/ids.js";
 import { observed, observedItems } from "../../core/operations.js";
@@ -50,6 +51,7 @@ import { clockErrorMs, listSessions } from "./list.js";
  * @throws RangeError for an option out of range
  */
 export function sessionStore(backend: SessionBackend, options: SessionStoreOptions = {}): SessionStore {
+  assertHas("backend", backend, ["open", "create", "list"], "a backend of sessions");
   return new BackedStore(backend, options);
 }
 
@@ -100,6 +102,7 @@ class BackedStore implements SessionStore {
 
   async create(options: CreateOptions): Promise<Session> {
     return this.#observed("create", async () => {
+      assertOptions(options, "{ cwd }");
       const cwd = await this.#directory(options.cwd);
       const { state, partition } = await this.#createState({ ...options, cwd });
       return this.#live(state, partition);
@@ -196,6 +199,7 @@ class BackedStore implements SessionStore {
   }
 
   async *search(query: SearchQuery): AsyncIterable<SearchHit> {
+    assertOptions(query, "{ text }");
     const settings: SessionSettings = { ...this.#settings, onOperation: undefined };
     const partition = readPartition(query.partition);
     const { searchSessions } = await import("./search.js");

@@ -3,7 +3,7 @@
 import { join, resolve } from "node:path";
 import type { IngestSource } from "../../attachments/index.js";
 import type { Resource } from "../../content/index.js";
-import { integerOption, stringArgument } from "../../core/arguments.js";
+import { assertOptions, integerOption, stringArgument } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import { type FileSystem, storageError } from "../../core/node/file-system.js";
 import { nodeFileSystem } from "../../core/node/node-file-system.js";
@@ -96,6 +96,7 @@ export async function openSessionFile(
 }
 
 function fileBackend(options: FileSessionStoreOptions, fs: FileSystem, listsOnce = false): FileBackend {
+  assertOptions(options, "{ dir }");
   const { durability = "disk" } = options;
   if (durability !== "disk" && durability !== "os") {
     throw new TypeError(`durability: expected "disk" or "os", got ${String(durability)}`);

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { type BlobStat, type BlobStore, type BlobStoreOptions, blobStore } from "../../../blobs/index.js";
 import { digestArgument } from "../../../blobs/internal.js";
 import type { BlobRef } from "../../../content/index.js";
-import { type Durability, oneOfOption, stringArgument } from "../../../core/arguments.js";
+import { assertOptions, type Durability, oneOfOption, stringArgument } from "../../../core/arguments.js";
 import { decodeUtf8, encodeUtf8 } from "../../../core/bytes.js";
 import { SessileError } from "../../../core/errors/index.js";
 import { randomHex8 } from "../../../core/ids.js";
@@ -234,6 +234,7 @@ export function fileBlobStore(options: FileBlobStoreOptions): BlobStore {
 
 /** {@link fileBlobStore} on any file system. */
 export function fileBlobStoreOn(fileSystem: FileSystem, options: FileBlobStoreOptions): BlobStore {
+  assertOptions(options, "{ dir }");
   const { digest = "sha256", hashes = [] } = options;
   const layout = oneOfOption("layout", options.layout, ["sharded", "flat"]);
   const durability = oneOfOption("durability", options.durability, ["disk", "os"]);
