@@ -33,6 +33,22 @@ const logReader: ScriptStep = ({ model, messages }) => {
   return { content: [calls("read_log", { name }, name)], usage };
 };
 
+/** A model that sees images, reads three logs one after the other, and summarises. */
+const terminalReply: ScriptStep = (request) => {
+  const { messages, tools } = request;
+  const usage = { input_tokens: JSON.stringify(messages).length >> 2 };
+  if (tools === undefined) return { ...said("## Goal\nLook for oddities in the logs."), usage };
+  const last = JSON.stringify(messages.at(-1));
+  const days = ["monday", "tuesday", "wednesday"];
+  const read = last.includes("odd in the logs") ? -1 : days.findIndex((day) => last.includes(`200, ${day}`));
+  const next = days[read + 1];
+  if (last.includes("odd in the logs") || (read >= 0 && next !== undefined))
+    return { content: [calls("read_log", { name: next }, next)], usage };
+  if (read >= 0) return { ...said("Nothing odd."), usage };
+  if (last.includes("Thank you.")) return { ...said("You are welcome."), usage };
+  return { ...said(last.includes('"type":"image"') ? "An empty page." : "I cannot see it."), usage };
+};
+
 const openaiReply = (words: string) =>
   responsesReply([
     { type: "reasoning", id: "rs_a", summary: [], encrypted_content: "gAAAAAreasoning" },
@@ -150,16 +166,14 @@ export const pages: Readonly<Record<string, GuidePage>> = {
   "custom-backend.md": {},
   "custom-target.md": {},
   "turn.md": {
-    files: { "notes.txt": "Water the plants.\nMaria\n", "page.png": makePng(64, 40) },
+    files: { "notes.txt": "Water the plants.\nMaria\n" },
     servers: {
       anthropic: () =>
         startAnthropic([
           { content: [reasoning, text("Let me look."), calls("read_file", { path: "notes.txt" })] },
           said("Water the plants."),
           said("Maria did."),
-          said("An empty page."),
         ]),
-      openai: () => startOpenai({ responses: [openaiReply("It is 64 by 40 pixels.")] }),
     },
     after: ({ requests }) => {
       const [first, second, third] = requests("anthropic") as Anthropic.MessageCreateParams[];
@@ -167,8 +181,39 @@ export const pages: Readonly<Record<string, GuidePage>> = {
       expect(second?.system).toEqual(first?.system);
       expect(JSON.stringify(second?.messages.at(-1))).toContain("Maria");
       expect(JSON.stringify(third?.messages.at(-1))).toContain("Who wrote it?");
-      expect(JSON.stringify(requests("anthropic").at(-1))).toContain('"type":"image"');
+    },
+  },
+  "terminal-agent.md": {
+    files: {
+      ...{ "page.png": makePng(64, 40), "broken.png": brokenPng },
+      ...Object.fromEntries(
+        ["monday", "tuesday", "wednesday"].map((day) => [`${day}.log`, `GET / 200, ${day}\n`.repeat(500)]),
+      ),
+    },
+    servers: {
+      anthropic: () =>
+        startAnthropic(Array<ScriptStep>(20).fill(terminalReply), {
+          unreadable: (base64) => base64 === brokenPng.toString("base64"),
+        }),
+      openai: () => startOpenai({ responses: [openaiReply("It is 64 by 40 pixels.")] }),
+    },
+    after: ({ requests, stdout }) => {
+      const asked = requests("anthropic").map((body) => JSON.stringify(body));
+      const has = (words: string) => asked.map((body) => body.includes(words));
+      const broken = brokenPng.toString("base64");
+      // The image, and the reply of the first provider at the second one.
+      expect(has('"type":"image"')[0]).toBe(true);
       expect(JSON.stringify(requests("openai"))).toContain("An empty page.");
+      expect(has("It is 64 by 40 pixels.")[1]).toBe(true);
+      // The refused image was sent once, and the edited question has neither it nor the first text.
+      expect(has(broken).filter(Boolean)).toHaveLength(1);
+      const edited = asked.findIndex((body) => body.includes("Thank you."));
+      expect(asked[edited]).not.toContain("the same page?");
+      // The last request has the summary in place of the older messages.
+      expect(asked.at(-1)).toContain("Look for oddities");
+      expect(asked.at(-1)).not.toContain("An empty page.");
+      for (const line of ["refused a file", "older messages were summarised", "2 branches"])
+        expect(stdout).toContain(line);
     },
   },
   "durable-agent.md": {

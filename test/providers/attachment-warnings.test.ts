@@ -96,7 +96,7 @@ test.each(["anthropic", "openai"])("names an inline image by its place: %s", asy
   if (target === undefined) throw new Error(`no target ${name}`);
   const { warnings } = await project(
     contextFrom([{ role: "user", content: [image, image], timestamp: 0 }]),
-    { ...target, accepts: {} },
+    { ...target, accepts: { user: [], toolResult: [] } },
     {},
   );
   expect(warnings).toMatchObject([
