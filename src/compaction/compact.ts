@@ -5,7 +5,7 @@
 
 import { estimateMessageTokens } from "../content/estimate/index.js";
 import type { Context, ContextItem } from "../content/index.js";
-import { assertHas, integerArgument, integerOption } from "../core/arguments.js";
+import { integerArgument, integerOption } from "../core/arguments.js";
 import { untilAborted } from "../core/concurrency.js";
 import { SessileError } from "../core/errors/index.js";
 import { uniqueHex8 } from "../core/ids.js";
@@ -95,8 +95,10 @@ export async function compact(
   session: CompactableSession,
   options: CompactOptions,
 ): Promise<CompactionResult> {
-  assertHas("strategy", options?.strategy, ["shouldCompact"], "a strategy, such as rollingSummary()");
-  assertHas("options", options, ["generate"], "{ generate }, such as generateBy(model)");
+  if (typeof options?.strategy?.shouldCompact !== "function" || typeof options.generate !== "function")
+    throw new TypeError(
+      "options: expected { strategy, generate }, such as rollingSummary() and generateBy(model)",
+    );
   const generateWindow = integerOption("generateWindow", options.generateWindow, options.window, 1);
   const generation = readGeneration(options, generateWindow, options.strategy.emptySummary);
   assertSummaryTarget(options);

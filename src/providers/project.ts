@@ -260,7 +260,7 @@ async function projectAfter<V>(
     byPolicy: found.filter(({ by }) => by === "policy"),
     warnings: [
       ...requestWarnings(request, broken, found, isPaused(items)),
-      ...attachmentWarnings(attachments, options.blobs !== undefined),
+      ...(attachments.length === 0 ? [] : attachmentWarnings(attachments, options.blobs !== undefined)),
     ],
     attachments,
     get usage() {
@@ -515,7 +515,10 @@ function checkArguments(context: Pick<Context, "items" | "views">, target: Targe
         : "";
     throw new TypeError(`context: expected a context, got ${describe(context)}${hint}`);
   }
-  assertHas("target", target, ["render"], "a target, such as anthropicMessages({ model })");
+  if (typeof target?.render !== "function") {
+    const expected = "a target, such as anthropicMessages({ model })";
+    throw new TypeError(`target: expected ${expected}, got ${describe(target)}`);
+  }
   stringArgument("target.name", target.name);
   stringArgument("target.model.provider", target.model?.provider);
   stringArgument("target.model.model", target.model.model);

@@ -142,11 +142,11 @@ describe("a wrong call names the argument, and what to give", () => {
       () => call(openaiChatModel),
     ],
     [
-      "strategy: expected a strategy, such as rollingSummary(), got undefined",
+      "options: expected { strategy, generate }, such as rollingSummary() and generateBy(model)",
       () => call(compact, session, {}),
     ],
     [
-      "options: expected { generate }, such as generateBy(model), got an object",
+      "options: expected { strategy, generate }, such as rollingSummary() and generateBy(model)",
       () => call(compact, session, { strategy: rollingSummary() }),
     ],
   ])("%s", async (text, act) => {

@@ -343,14 +343,10 @@ describe("project, what it is given", () => {
   });
 
   test.each<[string, unknown, RegExp]>([
-    ["no target", undefined, /target\.name: expected/],
+    ["no target", undefined, /^target: expected a target/],
     ["no provider", { ...plainTarget(), model: undefined }, /target\.model\.provider: expected/],
     ["no model", { ...plainTarget(), model: { provider: "p" } }, /target\.model\.model: expected/],
-    [
-      "nothing to render with",
-      { ...plainTarget(), render: undefined },
-      /target\.render: expected a function/,
-    ],
+    ["nothing to render with", { ...plainTarget(), render: undefined }, /^target: expected a target/],
     [
       "ids of no length",
       plainTarget({ rules: { callId: { character: /./, maxLength: 1 } } }),
