@@ -489,7 +489,7 @@ describe("wrong words", () => {
         ["stats", "latest", "--by", "week"],
         ["stats", "latest", "--prices", missing],
         ["diff", "latest"],
-        ["diff", "latest", "a", "b"],
+        ["diff", "latest", "x", "y"],
       ],
       ...[
         ["project", "latest"],

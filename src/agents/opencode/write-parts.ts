@@ -119,7 +119,8 @@ export class PartWriter {
     if (isUnsigned) this.#drop(entryId, "reasoning", "the signature of reasoning, of another protocol");
     const isEmpty = block.thinking === "" || (block.redacted === true && isUnsigned);
     if (isEmpty && !("metadata" in members)) return [];
-    const start = Math.max(0, Math.trunc(time) || 0);
+    // opencode refuses a session with a time beyond the safe integers.
+    const start = Math.min(Math.max(0, Math.trunc(time) || 0), Number.MAX_SAFE_INTEGER);
     return [{ type: "reasoning", text: block.thinking, time: { start, end: start }, ...members }];
   }
 

@@ -93,7 +93,11 @@ export function openaiAgentsSession<Item extends object>(
   };
   const draftsOf = async (items: readonly unknown[]): Promise<readonly EntryDraft[]> => {
     const made: EntryDraft[] = [];
-    for (const item of items) for (const draft of await values.drafts(item)) made.push(draft);
+    for (const item of items) {
+      // The form renders the item of a model by its id.
+      const about = isRecord(item) && typeof item.id === "string" ? { id: item.id } : {};
+      for (const draft of await values.drafts(item, { about })) made.push(draft);
+    }
     return made;
   };
   /** The same for a transaction, whose errors show none of its content. */
@@ -347,8 +351,9 @@ const itemForm: MessageForm = {
     const message = isRecord(item) ? await itemMessage(item, attach) : undefined;
     return message && [{ type: "message", message }];
   },
-  async render(entries) {
-    return messagesOf(entries).flatMap(messageItems);
+  async render(entries, about) {
+    const items = messagesOf(entries).flatMap(messageItems);
+    return typeof about?.id === "string" ? items.map((item) => modelItem(item, about.id as string)) : items;
   },
   isMedia: (holder, key) => typeof holder.type === "string" && mediaKeys[holder.type] === key,
 };
@@ -458,6 +463,35 @@ function messageItems(message: Message): readonly unknown[] {
         ? []
         : [{ type: "message", role: "user", content: messageText(message) }];
   }
+}
+
+/** An item as the SDK's model for OpenAI's Responses gives it, with its members in that order. */
+function modelItem(item: unknown, id: string): unknown {
+  if (!isRecord(item)) return item;
+  switch (item.type) {
+    case "message": {
+      const { content, status } = item;
+      const parts = Array.isArray(content) ? content.map(modelPart) : content;
+      return { id, type: "message", role: item.role, content: parts, status, providerData: {} };
+    }
+    case "function_call": {
+      const { type, ...call } = item;
+      return { type, id, ...call, providerData: { id, type } };
+    }
+    case "reasoning": {
+      const { content } = item;
+      const parts = Array.isArray(content) ? content.map(modelPart) : content;
+      return { type: "reasoning", id, content: parts, providerData: { id, type: "reasoning" } };
+    }
+    default:
+      return item;
+  }
+}
+
+function modelPart(part: unknown): unknown {
+  if (!isRecord(part)) return part;
+  if (part.type === "output_text") return { ...part, providerData: { annotations: [], logprobs: [] } };
+  return part.type === "input_text" ? { ...part, providerData: { type: "summary_text" } } : part;
 }
 
 /** One message of the texts in a row, and an item for each call and each reasoning. */

@@ -327,6 +327,18 @@ describe("opencode", () => {
     expect(other.files[0]?.path).not.toBe(`${value.info.id}.json`);
   });
 
+  it("writes the time of reasoning as an integer that opencode takes", async () => {
+    for (const timestamp of [Number.MAX_SAFE_INTEGER + 1, 1e300, -1, 0.5]) {
+      const content = [{ type: "thinking", thinking: "I look." } as const];
+      const reply = { role: "assistant", content, provider: "p", model: "m", timestamp } as const;
+      const session = await memorySessionStore().create({ cwd: "/w" });
+      await session.append([{ type: "message", message: reply }]);
+      const { files } = await filesOf(await writeSource(session, memoryBlobStore()));
+      expect(files).toHaveLength(1);
+      readExchange(files[0]?.bytes ?? new Uint8Array());
+    }
+  });
+
   it("writes any session so that opencode takes it, and reads it back without a throw", async () => {
     await fc.assert(
       fc.asyncProperty(conversation(12), async ({ entries }) => {
