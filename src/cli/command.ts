@@ -22,6 +22,10 @@ export interface OptionSpec {
   /** Whether it may be given more than once. */
   readonly multiple?: boolean;
   readonly description: string;
+  /** The description in the help, if it is a shorter one. */
+  readonly brief?: string;
+  /** Whether the help only names it. */
+  readonly isRare?: boolean;
 }
 
 /** A positional argument. A `session` is completed with ids. */
@@ -78,8 +82,10 @@ export interface CommandModule {
 
 /** The rest of a command. */
 export interface CommandBody {
-  /** Sentences of the help and of the reference page, in order. */
+  /** Sentences of the reference page, in order. */
   readonly description: readonly string[];
+  /** Those of the help, if it has fewer. */
+  readonly about?: readonly string[];
   /** When the exit code is 1: `if …`. Absent for a command that finds nothing. */
   readonly finds?: string;
   readonly arguments: readonly ArgumentSpec[];
@@ -165,8 +171,19 @@ export function timeOption(parsed: Parsed, name: string, now: number): Date | un
   const text = textOption(parsed, name);
   if (text === undefined) return undefined;
   const age = /^(\d{1,6})([mhdw])$/.exec(text);
-  const time = age ? now - Number(age[1]) * (unitsMs[age[2] as string] as number) : Date.parse(text);
+  const time = age ? now - Number(age[1]) * (unitsMs[age[2] as string] as number) : dateMs(text);
   if (Number.isNaN(time))
-    throw new UsageError(`--${name}: expected a date or an age such as 7d, got ${JSON.stringify(text)}`);
+    throw new UsageError(
+      `--${name}: expected a date or an age such as 7d, got ${JSON.stringify(text)}; a date is written 2026-11-24`,
+    );
   return new Date(time);
+}
+
+/** The time of an ISO 8601 date; NaN for another text, and for a day that its month does not have. */
+function dateMs(text: string): number {
+  const [, day = ""] = /^(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d\S*)?$/.exec(text) ?? [];
+  const midnight = new Date(`${day}T00:00:00Z`);
+  // `Date` counts on into the next month.
+  const isDay = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
+  return isDay ? Date.parse(text) : Number.NaN;
 }

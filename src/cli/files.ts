@@ -1,7 +1,7 @@
 /** Files of a person: regular ones that a command reads, and new ones that it writes, whole or not at all. */
 
 import { randomUUID } from "node:crypto";
-import { constants, existsSync } from "node:fs";
+import { constants, existsSync, statSync } from "node:fs";
 import { chmod, type FileHandle, link, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { concatBytes, encodeUtf8 } from "../core/bytes.js";
@@ -75,7 +75,21 @@ type FileContent = string | Uint8Array | AsyncIterable<Uint8Array | string>;
  */
 export function assertDirectory(option: string, path: string): void {
   const dir = dirname(path);
-  if (!existsSync(dir)) throw new UsageError(`${option}: there is no directory ${dir}`);
+  if (!isDirectory(dir)) throw new UsageError(`${option}: there is no directory ${dir}`);
+}
+
+/**
+ * Checks before long work that a file can be written as a new one.
+ * @throws UsageError
+ */
+export function assertNewFile(option: string, path: string): void {
+  assertDirectory(option, path);
+  if (existsSync(path)) throw new UsageError(`${option}: ${path} exists: choose another name`);
+}
+
+/** Links followed. */
+export function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /**
@@ -112,8 +126,11 @@ async function write(
 ): Promise<void> {
   // Numbers of processes come again, as those of containers do, and a killed one leaves its file.
   const temporary = join(dirname(path), `.${randomUUID()}.tmp`);
-  await mkdir(dirname(path), { recursive: true });
-  const file = await open(temporary, "wx", 0o600);
+  await makeDirectory(dirname(path));
+  const file = await open(temporary, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
+    // The user knows no temporary file.
+    throw Object.assign(error, { message: error.message.replace(temporary, path) });
+  });
   try {
     try {
       await writeFile(file, isStream(content) ? inBlocks(content) : content, { signal });
@@ -125,6 +142,17 @@ async function write(
     await place(temporary);
   } finally {
     await rm(temporary, { force: true });
+  }
+}
+
+/** As `mkdir` with `recursive`, which tries for ever in a directory such as `/proc`, where none can be made. */
+async function makeDirectory(path: string): Promise<void> {
+  const missing: string[] = [];
+  for (let dir = path; !existsSync(dir) && dir !== dirname(dir); dir = dirname(dir)) missing.unshift(dir);
+  for (const dir of missing) {
+    await mkdir(dir).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
   }
 }
 

@@ -38,25 +38,45 @@ function argumentWord({ name, optional, multiple }: ArgumentSpec): string {
   return optional ? `[${word}]` : word;
 }
 
-/** The help of one command. */
+/** The help of one command: one screen of 80 by 28. The page docs/reference/cli.md has the rest. */
 export function commandHelp(command: Command): readonly string[] {
+  const options = [...command.options, ...commonOptions];
   const rows = [
     ...command.arguments.map((each) => [argumentWord(each), each.description] as const),
-    ...[...command.options, ...commonOptions].map((each) => [optionWord(each), describe(each)] as const),
+    ...options.flatMap((each) => (each.isRare ? [] : [[optionWord(each), briefly(each)] as const])),
   ];
   const width = widest(rows.map(([word]) => word));
+  const rare = options.filter(({ isRare }) => isRare === true).map(optionWord);
+  const { about = command.description } = command;
   return [
     command.summary,
     "",
     `  ${commandUsage(command)}`,
     "",
-    ...(command.description.length === 0 ? [] : [...hanging("", command.description.join(" ")), ""]),
+    ...(about.length === 0 ? [] : [...hanging("", about.join(" ")), ""]),
     ...rows.flatMap(([word, text]) => hanging(`  ${word.padEnd(width)}  `, text)),
+    ...(rare.length === 0 ? [] : hanging("  ", `Rarer, in docs/reference/cli.md: ${rare.join(", ")}.`)),
     "",
     ...hanging("", exitCodes(command)),
     "",
-    ...command.examples.flatMap(({ line, does }) => [`  ${line}`, `      ${does}`]),
+    ...command.examples.slice(0, shownExamples).flatMap(({ line, does }) => {
+      const whole = `  ${line}  # ${does}`;
+      return whole.length <= helpColumns ? [whole] : [`  ${line}`, `      ${does}`];
+    }),
   ];
+}
+
+const shownExamples = 2;
+/** Of more values the first are shown, and the number of all. */
+const maxValues = 8;
+
+/** The description of an option for the help: of many values the first ones. */
+function briefly(spec: OptionSpec): string {
+  const { offers = [], description } = spec;
+  const brief = spec.brief === undefined ? spec : { ...spec, description: spec.brief };
+  if (offers.length <= maxValues) return describe(brief);
+  const values = `Such as: ${offers.slice(0, 3).join(", ")}, of ${offers.length}.`;
+  return `${spec.brief ?? description} ${values}${spec.multiple ? " May be repeated." : ""}`;
 }
 
 /** A sentence with the exit codes that the command has. */
@@ -98,7 +118,8 @@ const maxShown = 3;
 
 /** The nearest of some names: those with few other letters, or else those with a common word. */
 function nearest(given: string, names: readonly string[]): readonly string[] {
-  const most = Math.max(2, Math.floor(given.length / 4));
+  // Of a short word with two other letters nothing may be left.
+  const most = Math.min(Math.max(2, Math.floor(given.length / 4)), given.length - 1);
   const near = names
     .map((name) => ({ name, edits: distance(name, given) }))
     .filter(({ edits }) => edits <= most)
@@ -112,6 +133,12 @@ function nearest(given: string, names: readonly string[]): readonly string[] {
 export function readHint(given: string, names: readonly string[]): string {
   const near = nearest(given, names);
   return near.length === 0 ? "." : `; did you mean ${near.join(" or ")}?`;
+}
+
+/** The error for a value that is none of some, with the nearest of them. */
+export function wrongValue(name: string, choices: readonly string[], value: string): string {
+  const got = value === "" ? "" : `, got ${JSON.stringify(value)}`;
+  return `${name}: expected ${choices.join(", ")}${got}${readHint(value, choices).replace(/\.$/, "")}`;
 }
 
 /** The edit distance of two words. */

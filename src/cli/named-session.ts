@@ -107,6 +107,12 @@ const damagedCodes = new Set([
 /** Codes of a whole line that refers to a lost one. */
 const strayCodes = new Set(["ORPHAN", "CYCLE"]);
 
+/** Codes of records of another agent that are lost. The others report changes by the import. */
+export const lossCodes: ReadonlySet<string> = new Set([
+  ...["unreadable", "tooLong", "needsReader", "missingParent", "missingBase", "missingChild"],
+  ...["orphanResult", "duplicateResult"],
+]);
+
 /** The number of damaged lines; without any, of those whose parent is lost. */
 export function damagedLines(diagnostics: Diagnostics): number {
   const count = (codes: ReadonlySet<string>) =>

@@ -3,6 +3,7 @@
 import { parseArgs } from "node:util";
 import { SessileError } from "../core/errors/index.js";
 import {
+  type ArgumentSpec,
   type Command,
   type CommandContext,
   commonOptions,
@@ -14,7 +15,7 @@ import {
   rowNamed,
   UsageError,
 } from "./command.js";
-import { commandHelp, overview, readHint } from "./help.js";
+import { commandHelp, overview, readHint, wrongValue } from "./help.js";
 import { errorCode, Output, PipeClosed, type TextStream } from "./output.js";
 
 /** The process, or a fake of it in tests. */
@@ -107,16 +108,14 @@ const aliases: ReadonlyMap<string, string> = new Map([
 
 function unknownCommand({ commands }: Program, words: readonly string[]): string {
   const [first = ""] = words;
+  const [, second = ""] = words;
   const subcommands = commands.filter(({ name }) => name.startsWith(`${first} `));
   if (subcommands.length > 0) {
     const names = subcommands.map(({ name }) => name.slice(first.length + 1));
-    return `${first}: expected ${names.join(", ")}`;
+    return wrongValue(first, names, second);
   }
-  const hint = readHint(
-    first,
-    commands.map(({ name }) => name),
-  );
-  return `there is no command ${SessileError.printable(first)}${hint}`;
+  const hint = readHint(first, [...commands.map(({ name }) => name), ...aliases.keys()]);
+  return `there is no command ${first === "" ? '""' : SessileError.printable(first)}${hint}`;
 }
 
 /**
@@ -127,10 +126,12 @@ function parse(command: Command, words: readonly string[]): Parsed & { readonly 
   const specs = [...command.options, ...commonOptions];
   const { values, positionals } = parsed(specs, words);
   if (values.help === true) return { positionals, options: values, help: true };
-  for (const { name, choices } of specs) {
+  for (const { name, value: kind, choices } of specs) {
     for (const value of [values[name]].flat()) {
-      if (choices !== undefined && typeof value === "string" && !choices.includes(value))
-        throw new UsageError(wrongChoice(name, choices, value));
+      if (typeof value !== "string") continue;
+      if (choices !== undefined && !choices.includes(value))
+        throw new UsageError(wrongValue(`--${name}`, choices, value));
+      if (value.trim() === "") throw new UsageError(`--${name}: expected ${kind}, got an empty text`);
     }
   }
   const required = command.arguments.filter(({ optional }) => !optional).length;
@@ -143,12 +144,13 @@ function parse(command: Command, words: readonly string[]): Parsed & { readonly 
     const extra = positionals.slice(command.arguments.length).map((word) => JSON.stringify(word));
     throw new UsageError(`${command.name}: unexpected ${extra.join(" ")}`);
   }
+  for (const [at, value] of positionals.entries()) {
+    const { name, kind } = command.arguments[at] ?? (command.arguments.at(-1) as ArgumentSpec);
+    // Words of a line that is completed may be empty.
+    if (value.trim() === "" && kind !== "text")
+      throw new UsageError(`${command.name}: expected ${name}, got an empty text`);
+  }
   return { positionals, options: values, help: false };
-}
-
-function wrongChoice(name: string, choices: readonly string[], value: string): string {
-  const hint = readHint(value, choices).replace(/\.$/, "");
-  return `--${name}: expected ${choices.join(", ")}, got ${JSON.stringify(value)}${hint}`;
 }
 
 function parsed(specs: readonly OptionSpec[], words: readonly string[]) {
@@ -178,8 +180,11 @@ function parsed(specs: readonly OptionSpec[], words: readonly string[]) {
       const hint = readHint(option.slice(2), known).replace(/\.$/, "");
       throw new UsageError(`there is no option ${option}${hint}`);
     }
-    // Its messages name the option and how to escape a dash.
-    throw new UsageError(message);
+    // Its further lines describe a way to write a value that begins with a dash.
+    const [line = "", ...more] = message.split("\n");
+    const long = specs.find(({ short }) => option === `-${short}`)?.name ?? option.slice(2);
+    const hint = more.length === 0 ? "" : `; a value that begins with a dash is written --${long}=VALUE`;
+    throw new UsageError(`${line.replace(/\.$/, "")}${hint}`);
   }
 }
 

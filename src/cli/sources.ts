@@ -47,7 +47,7 @@ import {
   textOption,
   UsageError,
 } from "./command.js";
-import { openRegular } from "./files.js";
+import { isDirectory, openRegular } from "./files.js";
 import {
   damagedLines,
   damagedRecords,
@@ -62,7 +62,7 @@ import {
   unknownSession,
 } from "./named-session.js";
 import type { Output } from "./output.js";
-import { databaseSessions, isDatabase, partitionsIn } from "./stores.js";
+import { databaseSessions, hasPartitions, isDatabase, partitionsIn } from "./stores.js";
 
 /** Options of every command that reads sessions. */
 export const sourceOptions: readonly OptionSpec[] = [
@@ -71,21 +71,25 @@ export const sourceOptions: readonly OptionSpec[] = [
     value: "DIR",
     description:
       "A store of sessions, or with --agent the agent's home. Default: .sessile/sessions here and all homes.",
+    brief: "A store of sessions, or with --agent its home.",
   },
   {
     name: "store",
     value: "ADDRESS",
+    isRare: true,
     description: "A store: a directory, sqlite:FILE, or postgres://… with the driver of this project.",
   },
   {
     name: "partition",
     value: "NAME",
+    isRare: true,
     description: "A partition of the store, such as ai-sdk for the chats of useChat.",
   },
-  { name: "all-partitions", description: "All partitions of the store." },
+  { name: "all-partitions", isRare: true, description: "All partitions of the store." },
   {
     name: "blobs",
     value: "DIR",
+    isRare: true,
     description: "The blob store. Default: the nearest one beside the session.",
   },
   {
@@ -197,14 +201,22 @@ function namedPlaces(parsed: Parsed, context: CommandContext, { agent }: SourceQ
   if (address !== undefined && isDatabase(address))
     return { database: address, dirs: [], isOwn: false, isForeign: false };
   const dir = address ?? textOption(parsed, "dir");
-  if (dir !== undefined && !existsSync(resolve(context.cwd, dir)))
-    throw notFound(dir, `there is no directory ${SessileError.printable(dir)}`);
+  if (address !== undefined && /^\w{2,}:\/\//.test(address))
+    throw new UsageError(
+      `--store: expected a directory, sqlite:FILE, or postgres://…, got ${SessileError.printable(address)}`,
+    );
+  if (dir !== undefined) assertThere(resolve(context.cwd, dir), dir);
   const isOwn = agent === undefined || agent === ownAgent;
   const dirs = dir === undefined ? ownStores(context) : [resolve(context.cwd, dir)];
-  const hasPartition =
-    textOption(parsed, "partition") !== undefined || parsed.options["all-partitions"] === true;
+  const hasPartition = hasPartitions(parsed);
   const isForeign = !hasPartition && (dir === undefined ? agent !== ownAgent : !isOwn);
   return { dirs: isOwn ? dirs : [], isOwn, isForeign };
+}
+
+/** @throws SessileError SESSION_NOT_FOUND, NOT_A_FILE */
+function assertThere(path: string, name: string): void {
+  if (!existsSync(path)) throw notFound(name, `there is no directory ${SessileError.printable(name)}`);
+  if (!isDirectory(path)) throw notFound(name, `${SessileError.printable(name)} is no directory`);
 }
 
 /** The store of the working directory or of the nearest directory above it, as the guide lays it out. */
@@ -279,7 +291,12 @@ export function blobStoreByPath(
   { cwd }: CommandContext,
 ): BlobStore | undefined {
   const given = textOption(parsed, "blobs");
-  if (given !== undefined) return fileBlobStore({ dir: resolve(cwd, given) });
+  if (given !== undefined) {
+    const dir = resolve(cwd, given);
+    if (!isDirectory(dir))
+      throw new UsageError(`--blobs: there is no directory ${SessileError.printable(given)}`);
+    return fileBlobStore({ dir });
+  }
   const blobs = nearest(dirname(path), (dir) => join(dir, "blobs"));
   return blobs === undefined ? undefined : fileBlobStore({ dir: dirname(blobs) });
 }
@@ -345,7 +362,8 @@ async function findNamed(name: string, parsed: Parsed, context: CommandContext):
   if (match === undefined) {
     for (const tell of held) tell();
     const short = name.length < minPrefix ? `; a start of an id has at least ${minPrefix} characters` : "";
-    throw notFound(name, `no session has the id ${SessileError.printable(name)}${short}`);
+    const file = /\.\w+$/.test(name) ? `there is no file ${SessileError.printable(name)}, and ` : "";
+    throw notFound(name, `${file}no session has the id ${SessileError.printable(name)}${short}`);
   }
   if (matches.length > 1) {
     const shown = matches.slice(0, shownMatches).map(({ agent, path }) => `${agent} ${path}`);

@@ -31,11 +31,21 @@ export function isDatabase(address: string): boolean {
   return /^(?:sqlite:|postgres(?:ql)?:\/\/)/.test(address);
 }
 
+/**
+ * Whether the options name partitions.
+ * @throws UsageError if they name one and all
+ */
+export function hasPartitions(parsed: Parsed): boolean {
+  const hasOne = textOption(parsed, "partition") !== undefined;
+  const hasAll = parsed.options["all-partitions"] === true;
+  if (hasOne && hasAll) throw new UsageError("--partition and --all-partitions exclude each other");
+  return hasOne || hasAll;
+}
+
 /** The partitions that the options name. */
 export async function partitionsIn(store: SessionStore, parsed: Parsed): Promise<readonly string[]> {
   const partition = textOption(parsed, "partition");
-  if (parsed.options["all-partitions"] !== true) return [partition ?? ""];
-  if (partition !== undefined) throw new UsageError("--partition and --all-partitions exclude each other");
+  if (!hasPartitions(parsed) || partition !== undefined) return [partition ?? ""];
   const found = new Set<string>();
   for await (const each of store.partitions()) found.add(each);
   return [...found];

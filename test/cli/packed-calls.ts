@@ -36,12 +36,12 @@ export function packedCalls({ id, ids, path, ref }: Sample): Readonly<Record<str
     "blobs ls": { words: stores, prints: new RegExp(`^${ref} .*1 sessions$`, "m") },
     "blobs verify": { words: stores, prints: /^1 blobs, .*\n0 without a reference/ },
     "blobs gc": { words: [...stores, "--dry-run", "--json"], prints: /"dryRun":true/ },
-    import: { words: [rollout, "--to", "store", "--json"], code: 1, prints: /"exact":true/ },
+    import: { words: [rollout, "--to", "store", "--json"], prints: /"exact":true/ },
     export: {
       words: ["latest", "--dir", "store", "--to", "codex", "-o", "home", "--json"],
       prints: /"resume":\["codex","resume"/,
     },
-    convert: { words: [rollout, "--to", "claude-code", "-o", "home", "--json"], code: 1, prints: /"claude"/ },
+    convert: { words: [rollout, "--to", "claude-code", "-o", "home", "--json"], prints: /"claude"/ },
     archive: {
       words: ["status", "--to", "archive", "--agent", "kimi-code", "--json"],
       prints: /"archived":0/,

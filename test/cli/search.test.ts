@@ -273,7 +273,7 @@ describe("a role that finds nothing", () => {
     const { stdout, stderr, code } = await run("reef", "User");
     expect([stdout, code]).toEqual(["", 1]);
     expect(stderr).toMatch(
-      /^sessile: --role: nothing found for "User"; known are user, assistant.*\(role\)\n$/,
+      /^sessile: --role: nothing found for "User"; known are user, assistant.*; did you mean user\? \(role\)\n$/,
     );
     expect(JSON.parse((await run("reef", "User", "--json")).stderr)).toMatchObject({
       warning: { code: "role", message: expect.stringContaining("session_info") },

@@ -34,6 +34,7 @@ import {
   UsageError,
 } from "../command.js";
 import { chunksOfFile, replaceFile, writeNewFile } from "../files.js";
+import { wrongValue } from "../help.js";
 import type { FoundSession, ReadOptions } from "../named-session.js";
 import { table } from "../output.js";
 import { adoptImport, foreignSessions, readsDatabases, sourceOptions } from "../sources.js";
@@ -75,8 +76,7 @@ const archive: CommandBody = {
   async run(parsed, context) {
     const [action] = parsed.positionals;
     if (action === "status") return await printStatus(parsed, context);
-    if (action !== undefined)
-      throw new UsageError(`archive: expected status or no word, got ${JSON.stringify(action)}`);
+    if (action !== undefined) throw new UsageError(wrongValue("archive", ["status"], action));
     if (parsed.options.install === true) {
       const agent = textOption(parsed, "agent");
       const words = ["--to", archiveDir(parsed, context), ...(agent === undefined ? [] : ["--agent", agent])];

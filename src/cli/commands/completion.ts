@@ -10,7 +10,7 @@ import {
   rowNamed,
   UsageError,
 } from "../command.js";
-import { describe } from "../help.js";
+import { describe, wrongValue } from "../help.js";
 import { truncated } from "../output.js";
 
 const maxDescription = 60;
@@ -34,7 +34,7 @@ const completion: CommandBody = {
   async run({ positionals: [shell = "", ...words] }, context) {
     const { out } = context;
     if (!(shells as readonly string[]).includes(shell))
-      throw new UsageError(`SHELL: expected ${shells.join(", ")}, got ${JSON.stringify(shell)}`);
+      throw new UsageError(wrongValue("SHELL", shells, shell));
     if (words.length > 0) {
       const offers = await offersFor(words, context);
       const lines = offers.values.map(({ value, description = "" }) =>

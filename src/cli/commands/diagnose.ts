@@ -18,7 +18,8 @@ import {
   requiredOption,
   textOption,
 } from "../command.js";
-import type { NamedSession } from "../named-session.js";
+import { assertNewFile } from "../files.js";
+import { lossCodes, type NamedSession } from "../named-session.js";
 import { bytesText, type Output, PipeClosed } from "../output.js";
 import { blobStoreByPath, locateAll, locateOwn, sourceOptions } from "../sources.js";
 
@@ -31,7 +32,7 @@ const diagnose: CommandBody = {
   ],
   finds: "if a file is damaged, or not as it was written",
   arguments: [{ name: "S", kind: "session", multiple: true, description: "The sessions." }],
-  options: sourceOptions.filter(({ name }) => name !== "agent"),
+  options: sourceOptions,
   examples: [
     { line: "sessile diagnose session.jsonl", does: "the verdict, and each problem with its offset" },
   ],
@@ -72,12 +73,6 @@ async function isSound(
   }
   return verdict === "sound";
 }
-
-/** Codes of records that are lost. The others report changes by the import. */
-const lossCodes = new Set([
-  ...["unreadable", "tooLong", "needsReader", "missingParent", "missingBase", "missingChild"],
-  ...["orphanResult", "duplicateResult"],
-]);
 
 /** Prints the findings of an import of another agent's session that are damage. */
 async function isForeignSound(
@@ -138,11 +133,12 @@ const salvage: CommandBody = {
   ],
   async run(parsed, context) {
     const { out, signal, cwd } = context;
-    const to = requiredOption(parsed, "to");
+    const to = resolve(cwd, requiredOption(parsed, "to"));
+    assertNewFile("--to", to);
     const path = await locateOwn(parsed.positionals[0] ?? "", parsed, context);
     const orphans = textOption(parsed, "orphans") as "chain" | "root" | undefined;
     const report = await salvageSession(path, {
-      to: resolve(cwd, to),
+      to,
       signal,
       ...(orphans === undefined ? {} : { orphans }),
     });

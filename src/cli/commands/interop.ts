@@ -25,7 +25,7 @@ import {
   UsageError,
 } from "../command.js";
 import { writeNewFile } from "../files.js";
-import { readOwn } from "../named-session.js";
+import { lossCodes, readOwn } from "../named-session.js";
 import { type Output, table } from "../output.js";
 import { adoptImport, locate, openNamed, sourceOptions } from "../sources.js";
 import { sessionId } from "./show.js";
@@ -35,7 +35,7 @@ const importCommand: CommandBody = {
     "The agent's files stay as they are. Their bytes become blobs, so that `export` can give them back.",
     "A second import adds the entries that are new.",
   ],
-  finds: "if the report has findings, such as a record without a place",
+  finds: "if records are lost or refer to lost ones",
   arguments: [{ name: "S", kind: "session", description: "The session of another agent." }],
   options: [
     ...sourceOptions.filter(({ name }) => name === "agent"),
@@ -65,7 +65,7 @@ const importCommand: CommandBody = {
       await out.line(...paths.map((path) => out.clean(path)));
       await printReport(report, out);
     }
-    return report.findings.length === 0 ? 0 : 1;
+    return report.findings.some(({ code }) => lossCodes.has(code)) ? 1 : 0;
   },
 };
 
@@ -85,11 +85,17 @@ const exportOptions: readonly OptionSpec[] = [
     description: "The agent, or the form of a data set.",
   },
   { name: "output", short: "o", value: "DIR", description: "The directory that gets the agent's files." },
-  { name: "at", value: "ID", description: "The leaf of the result. Default: the leaf." },
+  { name: "at", value: "ID", isRare: true, description: "The leaf of the result. Default: the leaf." },
   { name: "cwd", value: "DIR", description: "The project's directory in the result." },
-  { name: "model", value: "NAME", description: "The model of replies of other makers in the result." },
+  {
+    name: "model",
+    value: "NAME",
+    isRare: true,
+    description: "The model of replies of other makers in the result.",
+  },
   {
     name: "provider",
+    isRare: true,
     value: "NAME",
     description: `The provider in the configuration of ${withProviders.join(" or ")}. Default: that of the replies.`,
   },
@@ -101,7 +107,7 @@ const exportCommand: CommandBody = {
     "The files have their places below the agent's home. For the agent that it came from a session is written",
     "with its original bytes. Nothing is overwritten.",
   ],
-  finds: "if the report has findings, such as an entry that is left out",
+  finds: "if bytes of an attachment are gone",
   arguments: [{ name: "S", kind: "session", description: "The session." }],
   options: exportOptions,
   examples: [
@@ -126,7 +132,7 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
   const { out, cwd, signal } = context;
   const to = await exporters[requiredOption(parsed, "to") as keyof typeof exporters]();
   const dir = resolve(cwd, requiredOption(parsed, "output"));
-  const [model, provider] = [nameOption(parsed, "model"), nameOption(parsed, "provider")];
+  const [model, provider] = [textOption(parsed, "model"), textOption(parsed, "provider")];
   if (provider !== undefined && !withProviders.includes(to.name))
     throw new UsageError(`--provider: expected --to ${withProviders.join(" or ")}, got ${to.name}`);
   const opened = await openNamed(parsed.positionals[0] ?? "", parsed, context, { hasOriginal: true });
@@ -165,7 +171,7 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
       if (resume.length > 0) await out.line(`resume with: ${out.clean(resume.join(" "))}`);
       await printReport(report, out);
     }
-    return report.findings.length === 0 ? 0 : 1;
+    return report.findings.some(({ code }) => code === "missing") ? 1 : 0;
   } finally {
     await opened.close();
   }
@@ -181,10 +187,19 @@ async function wholeSession(session: Session): Promise<ExportableSession> {
   return { header: session.header, entries, leafId: session.leafId };
 }
 
-function nameOption(parsed: Parsed, name: string): string | undefined {
-  const value = textOption(parsed, name);
-  if (value?.trim() === "") throw new UsageError(`--${name}: expected a name, got an empty one`);
-  return value;
+const shownTexts = 3;
+
+/** The findings of one code in a line: a long session has hundreds. JSON has each with its place. */
+function kindOfFindings(findings: InteropReport["findings"]): string {
+  const counts = new Map<string, number>();
+  for (const { text } of findings) counts.set(text, (counts.get(text) ?? 0) + 1);
+  const [first] = findings;
+  const isOne = findings.length === 1;
+  const place = isOne ? [first?.file, first?.line, first?.entryId].filter((part) => part !== undefined) : [];
+  const shown = [...counts].slice(0, shownTexts);
+  const rest = shown.reduce((left, [, count]) => left - count, findings.length);
+  const texts = shown.map(([text, count]) => (count === 1 ? text : `${text} (${count} times)`));
+  return `${place.length === 0 ? "" : `${place.join(" ")}: `}${texts.join(", ")}${rest === 0 ? "" : `, and ${rest} more`}`;
 }
 
 export async function printReport({ counts, findings, exact }: InteropReport, out: Output): Promise<void> {
@@ -201,9 +216,10 @@ export async function printReport({ counts, findings, exact }: InteropReport, ou
     { title: "kept as is", align: "right" },
   ] as const;
   if (rows.length > 0) await out.line(...table(columns, rows, out.columns));
-  for (const { code, file, line, entryId, text } of findings) {
-    const place = [file, line, entryId].filter((part) => part !== undefined).join(" ");
-    await out.line(`${out.style("yellow", code)} ${out.clean(`${place === "" ? "" : `${place}: `}${text}`)}`);
+  const codes = new Set(findings.map(({ code }) => code));
+  for (const code of codes) {
+    const words = kindOfFindings(findings.filter((each) => each.code === code));
+    await out.line(`${out.style("yellow", code)} ${out.clean(words)}`);
   }
   if (findings.length === 0) await out.line(out.style("green", exact ? "every byte is kept" : "no loss"));
 }

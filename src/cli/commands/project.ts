@@ -12,7 +12,7 @@ import { bodyPieces, toolsAsRecorded } from "../../providers/internal.js";
 import { openaiChat, openaiResponses } from "../../providers/openai/index.js";
 import type { Session } from "../../session/index.js";
 import { type CommandBody, requiredOption, textOption, UsageError } from "../command.js";
-import { assertDirectory, writeNewFile } from "../files.js";
+import { assertNewFile, writeNewFile } from "../files.js";
 import type { OpenedSession } from "../named-session.js";
 import { bytesText, type Output, table } from "../output.js";
 import { openNamed, sourceOptions } from "../sources.js";
@@ -61,18 +61,18 @@ export const targets: Readonly<Record<string, NamedTarget>> = {
 
 const project: CommandBody = {
   description: [
-    "Prints the losses and the limits of the request; `-o FILE` writes its body. Nothing is sent. Without `--model`",
-    "the model of the session is meant if the target is its provider.",
+    "Prints the losses and the limits of the request; `-o FILE` writes its body. Nothing is sent.",
   ],
   finds: "if something is lost or over a limit, or with `--prefix` if the prefix changed",
   arguments: [{ name: "S", kind: "session", description: "The session." }],
   options: [
     ...sourceOptions,
     { name: "target", value: "T", choices: Object.keys(targets), description: "The target." },
-    { name: "model", value: "M", description: "The model of the request." },
+    { name: "model", value: "M", description: "The model. Default: the session's, if it is the target's." },
     { name: "at", value: "ID", description: "The entry at which the context is built. Default: the leaf." },
     {
       name: "prefix",
+      isRare: true,
       description: "Print only whether the request repeats what the model answered, and the cost if not.",
     },
     { name: "output", short: "o", value: "FILE", description: "Write the body of the request to a file." },
@@ -92,6 +92,9 @@ const project: CommandBody = {
     const { out } = context;
     const name = requiredOption(parsed, "target");
     const target = targets[name] as (typeof targets)[string];
+    const output = textOption(parsed, "output");
+    const file = output === undefined ? undefined : resolve(context.cwd, output);
+    if (file !== undefined) assertNewFile("--output", file);
     const opened = await openNamed(parsed.positionals[0] ?? "", parsed, context);
     try {
       const { session } = opened;
@@ -108,9 +111,6 @@ const project: CommandBody = {
         else await out.line(out.clean(prefixText(prefix, model)));
         return prefix.state === "changed" ? 1 : 0;
       }
-      const named = textOption(parsed, "output");
-      const file = named === undefined ? undefined : resolve(context.cwd, named);
-      if (file !== undefined) assertDirectory("--output", file);
       let bodyBytes = 0;
       // Async, so that an abort is seen between the pieces.
       async function* pieces() {

@@ -16,7 +16,7 @@ import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js
 import { readSlice, treeRows } from "../../session/internal.js";
 import { fileSessionStore } from "../../storage/files/index.js";
 import { type CommandBody, type Parsed, requiredOption, textOptions, UsageError } from "../command.js";
-import { assertDirectory, chunksOfFile, writeNewFile } from "../files.js";
+import { assertNewFile, chunksOfFile, writeNewFile } from "../files.js";
 import { readHint } from "../help.js";
 import { damagedRecords } from "../named-session.js";
 import { locate, sourceOptions } from "../sources.js";
@@ -28,7 +28,7 @@ const redact: CommandBody = {
   description: [
     "Replaces credentials of known forms, names of users in paths of homes, and attachments. The report counts",
     "what was replaced, and never shows it. Without `--rule` all rules are used. No rule finds a password in a",
-    `sentence: read the copy before you share it. Rules: ${ruleNames.join(", ")}.`,
+    "sentence: read the copy before you share it.",
   ],
   arguments: [{ name: "S", kind: "session", description: "The session." }],
   options: [
@@ -52,7 +52,7 @@ const redact: CommandBody = {
   async run(parsed, context) {
     const { out, cwd } = context;
     const to = resolve(cwd, requiredOption(parsed, "to"));
-    assertDirectory("--to", to);
+    assertNewFile("--to", to);
     const rules = secretRedaction(parsedRules(parsed));
     const { open, read } = await locate(parsed.positionals[0] ?? "", parsed, context);
     const source = read === undefined ? await open() : await read({ blobs: memoryBlobStore(), keep: "none" });

@@ -30,6 +30,7 @@ import {
   UsageError,
 } from "../command.js";
 import { openRegular } from "../files.js";
+import { readHint } from "../help.js";
 import { damagedLines, type FoundSession, noteDamage } from "../named-session.js";
 import { truncated } from "../output.js";
 import { parsedQuery, type SearchedLists, searchedSessions, sourceOptions } from "../sources.js";
@@ -50,6 +51,10 @@ const search: CommandBody = {
     "order. Hits come newest first; in a restored backup, whose files have other times, over 64 sessions at once.",
     "Text that an edit or an erasure took out is not found. It is the rule of `store.search`, for all agents.",
   ],
+  about: [
+    "An entry is found if it has all of the words, in any case; a word also finds longer ones that begin with it.",
+    "A phrase within quotation marks, which a shell needs quoted too, is found whole. Hits come newest first.",
+  ],
   finds: "if nothing is found, as with grep",
   arguments: [{ name: "WORDS", kind: "text", multiple: true, description: "Words and phrases." }],
   options: [
@@ -62,9 +67,15 @@ const search: CommandBody = {
       description: "Only messages of this role, or entries of this type.",
     },
     { name: "since", value: "T", description: "Only entries since: a date, or an age such as 7d." },
-    { name: "until", value: "T", description: "Only entries before: a date, or an age such as 7d." },
+    {
+      name: "until",
+      value: "T",
+      isRare: true,
+      description: "Only entries before: a date, or an age such as 7d.",
+    },
     {
       name: "branch",
+      isRare: true,
       value: "B",
       choices: ["path", "all"],
       description: "The path to each session's leaf, or all branches. Default: path.",
@@ -118,7 +129,8 @@ const search: CommandBody = {
     if (given === undefined && hits > defaultLimit)
       out.warn({ code: "limit", message: `more than ${defaultLimit} entries match; -n N shows more` });
     if (hits === 0 && role !== undefined && !roles.includes(role)) {
-      const message = `--role: nothing found for ${JSON.stringify(role)}; known are ${roles.join(", ")}`;
+      const hint = readHint(role, roles).replace(/\.$/, "");
+      const message = `--role: nothing found for ${JSON.stringify(role)}; known are ${roles.join(", ")}${hint}`;
       out.warn({ code: "role", message });
     }
     return hits === 0 ? 1 : 0;

@@ -4,6 +4,7 @@ import { isAbsolute, relative, resolve } from "node:path";
 import { type FileRecord, fileLedger } from "../../compaction/index.js";
 import { estimateMessageTokens } from "../../content/estimate/index.js";
 import { type ContextMessage, contextFrom } from "../../content/index.js";
+import { isRecord } from "../../core/shape.js";
 import type { Cost, CostOptions, ModelPrice } from "../../providers/cost/index.js";
 import {
   type Call,
@@ -64,6 +65,10 @@ const stats: CommandBody = {
     "If Claude Code counted another sum itself, the difference is named.",
     "Tokens by model and day are those of ccusage 17, but for the differences in docs/guide/look.md.",
   ],
+  about: [
+    "Sums over the sessions and those of their subagents, all branches included. Days are those of this machine's",
+    "time zone. With one session it also shows cache hits, what fills the context, and the files touched.",
+  ],
   arguments: [
     { name: "S", kind: "session", offers: ["all"], multiple: true, description: "The sessions, or all." },
   ],
@@ -116,9 +121,26 @@ const stats: CommandBody = {
 async function filePrices(file: string | undefined, { cwd, signal }: CommandContext): Promise<CostOptions> {
   if (file === undefined) return {};
   const text = new TextDecoder().decode(await readRegular(resolve(cwd, file), signal));
-  const prices: unknown = JSON.parse(text);
-  if (!Array.isArray(prices)) throw new UsageError("--prices: expected a JSON list of prices");
-  return { prices: prices as readonly ModelPrice[] };
+  const prices = jsonValue(text);
+  if (!Array.isArray(prices)) throw new UsageError(`--prices: expected a JSON list of prices in ${file}`);
+  const wrong = prices.findIndex((row) => !isPrice(row));
+  if (wrong >= 0)
+    throw new UsageError(`--prices: expected a model and its ${rates.join(", ")} in row ${wrong}`);
+  return { prices };
+}
+
+const rates = ["input", "cacheRead", "cacheWrite", "output"] as const;
+
+function isPrice(row: unknown): row is ModelPrice {
+  return isRecord(row) && typeof row.model === "string" && rates.every((rate) => Number.isFinite(row[rate]));
+}
+
+function jsonValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 async function add(opened: OpenedSession, sums: Sums, seen: Set<string>): Promise<void> {

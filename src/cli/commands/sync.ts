@@ -12,7 +12,7 @@ import {
   syncSessions,
 } from "../../sync/index.js";
 import { type CommandBody, type Parsed, requiredOption, textOption, UsageError } from "../command.js";
-import { assertDirectory, readRegular, replaceFile, writeNewFile } from "../files.js";
+import { assertDirectory, assertNewFile, readRegular, replaceFile, writeNewFile } from "../files.js";
 import { bytesText } from "../output.js";
 
 const erasuresOption = {
@@ -48,7 +48,7 @@ const merge: CommandBody = {
   examples: [{ line: "sessile merge laptop.jsonl server.jsonl -o both.jsonl", does: "one file with both" }],
   async run(parsed, { out, cwd, signal }) {
     const to = resolve(cwd, requiredOption(parsed, "output"));
-    assertDirectory("--output", to);
+    (parsed.options.force === true ? assertDirectory : assertNewFile)("--output", to);
     const read = (path: string) => readRegular(resolve(cwd, path), signal);
     const base = textOption(parsed, "base");
     const [a = "", b = ""] = parsed.positionals;

@@ -11,7 +11,7 @@ import { fileSessionStore } from "../../storage/files/index.js";
 import { type ViewerSource, viewerHtml } from "../../viewer/internal.js";
 import { readViewerTemplate } from "../../viewer/node/internal.js";
 import { type CommandBody, type CommandContext, numberOption, type Parsed, textOption } from "../command.js";
-import { assertDirectory, openRegular, writeNewFile } from "../files.js";
+import { assertNewFile, openRegular, writeNewFile } from "../files.js";
 import { type NamedSession, readOwn } from "../named-session.js";
 import { bytesText } from "../output.js";
 import { blobStoreByPath, locate, sourceOptions } from "../sources.js";
@@ -35,7 +35,7 @@ const view: CommandBody = {
     const { out, cwd, signal } = context;
     const images = numberOption(parsed, "images");
     const output = textOption(parsed, "output");
-    if (output !== undefined) assertDirectory("--output", resolve(cwd, output));
+    if (output !== undefined) assertNewFile("--output", resolve(cwd, output));
     const named = await locate(parsed.positionals[0] ?? "", parsed, context);
     const { source, blobs } = await readViewed(named, parsed, context);
     const { parts, leftOut } = await viewerHtml(source, {
