@@ -39,7 +39,7 @@ const subpath = (path, values, limit, use, file = `${path}/index`) => ({ path, v
 const module = (name, layer, owns, ignores, subpaths = []) => ({ name, layer, owns, ignores, subpaths });
 
 /** `sessile` itself, which passes on what modules export. */
-export const rootSubpath = subpath("", 42, "159 kB", "sessions, blobs, messages, `project`", "index");
+export const rootSubpath = subpath("", 42, "160.5 kB", "sessions, blobs, messages, `project`", "index");
 
 /** In the order of the README. */
 export const modules = [
@@ -54,21 +54,21 @@ export const modules = [
     subpath("schema", 8, "36.5 kB", "zod schemas of entries, headers and frames", "schema"),
   ]),
   module("storage/files", 6, "sessions, blobs and attachments in files", "entries", [
-    subpath("node", 11, "145.5 kB", "sessions, blobs, attachments in files; repair", "node"),
+    subpath("node", 11, "146.5 kB", "sessions, blobs, attachments in files; repair", "node"),
   ]),
   module("storage/sql", 6, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
     subpath(
       "postgres",
       6,
-      "129 kB",
+      "130 kB",
       "sessions and blobs in PostgreSQL or PGlite",
       "storage/sql/postgres/index",
     ),
-    subpath("mysql", 3, "120 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
+    subpath("mysql", 3, "121 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
     subpath(
       "sqlite",
       6,
-      "121 kB",
+      "122 kB",
       "sessions and blobs in any SQLite, Durable Objects too",
       "storage/sql/sqlite/index",
     ),
@@ -92,7 +92,7 @@ export const modules = [
     "a context as a valid request, its losses, replies, refusals",
     "HTTP, keys, loops; one target nothing of another",
     [
-      subpath("anthropic", 3, "14 kB", "Messages API, replies, streams", "providers/anthropic/index"),
+      subpath("anthropic", 3, "14.5 kB", "Messages API, replies, streams", "providers/anthropic/index"),
       subpath(
         "openai",
         7,
@@ -138,7 +138,7 @@ export const modules = [
       subpath(
         "claude-agent",
         4,
-        "54 kB",
+        "54.5 kB",
         "the Claude Agent SDK: store, messages, files",
         "frameworks/claude-agent/node/index",
       ),
@@ -147,7 +147,7 @@ export const modules = [
     ],
   ),
   module("agents", 7, "other agents' sessions; redaction", "their homes; each other's formats", [
-    subpath("interop", 11, "120.5 kB", "other agents' sessions, in and out; ATIF; redaction", "agents/index"),
+    subpath("interop", 11, "121.5 kB", "other agents' sessions, in and out; ATIF; redaction", "agents/index"),
     subpath("claude-code", 1, "36 kB", "Claude Code's", "agents/claude-code/index"),
     subpath("codex", 2, "43.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
     subpath("gemini-cli", 1, "29.5 kB", "Gemini CLI's", "agents/gemini-cli/index"),
@@ -167,7 +167,7 @@ export const modules = [
     7,
     "the loop of an agent: requests, calls, steering, retries",
     "HTTP, keys; clients but as arguments",
-    [subpath("turn", 10, "145 kB", "one durable turn: model, tools, steering")],
+    [subpath("turn", 10, "146 kB", "one durable turn: model, tools, steering")],
   ),
   module("memory", 7, "blocks of text, prompts, their tools", "models", [
     subpath("memory", 1, "54 kB", "facts and documents beside history"),
@@ -195,10 +195,16 @@ export const modules = [
     subpath("estimate", 6, "12.5 kB", "tokens of text, images and messages", "content/estimate/index"),
   ]),
   module("content/context-tokens", 3, "attachments as tokens in a text", "blobs, files (a path is text)", [
-    subpath("context-tokens", 10, "4 kB", "attachments as tokens in a text", "content/context-tokens/index"),
+    subpath(
+      "context-tokens",
+      10,
+      "4.5 kB",
+      "attachments as tokens in a text",
+      "content/context-tokens/index",
+    ),
   ]),
   module("conformance", 8, "suites for those who write a backend", "backends", [
-    subpath("conformance", 2, "132 kB", "tests for your session and blob stores"),
+    subpath("conformance", 2, "133 kB", "tests for your session and blob stores"),
   ]),
   module("core", 0, "errors, bytes, base64, ids, checks, concurrency, the file-system port", "agents", [
     subpath("errors", 1, "380 B", "the one error class and its codes", "core/errors/index"),

@@ -78,12 +78,8 @@ export function describe(value: unknown): string {
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (typeof value === "string")
     return value === "" ? "an empty string" : SessileError.printable(JSON.stringify(value.slice(0, 40)));
-  if (typeof value === "object") return isPromise(value) ? "a promise: await it first" : "an object";
+  if (typeof value === "object") return "then" in value ? "a promise: await it first" : "an object";
   return typeof value === "function" || typeof value === "symbol" ? `a ${typeof value}` : String(value);
-}
-
-function isPromise(value: object): boolean {
-  return typeof (value as { readonly then?: unknown }).then === "function";
 }
 
 /** Ends an exhaustive switch over a union. Throws a TypeError for a value that bypassed the types. */
