@@ -6,7 +6,7 @@
 import { existsSync, rmSync, statSync } from "node:fs";
 import { constants, copyFile, mkdtemp, realpath, stat, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import zlib from "node:zlib";
 import type {
   ForeignFile,
@@ -284,7 +284,10 @@ async function openOwn(path: string, parsed: Parsed, context: CommandContext): P
   };
 }
 
-/** The blob store of the option, or the nearest folder `blobs` beside or above a session's file. */
+/**
+ * The blob store of the option, or the nearest folder `blobs` beside or above a session's file: that of a store in
+ * the folder above, or, as `openFolder` has it, a store itself. A session in a partition has the blobs of its own.
+ */
 export function blobStoreByPath(
   path: string,
   parsed: Parsed,
@@ -298,7 +301,13 @@ export function blobStoreByPath(
     return fileBlobStore({ dir });
   }
   const blobs = nearest(dirname(path), (dir) => join(dir, "blobs"));
-  return blobs === undefined ? undefined : fileBlobStore({ dir: dirname(blobs) });
+  if (blobs === undefined) return undefined;
+  const root = existsSync(join(blobs, "blobs")) ? blobs : dirname(blobs);
+  const folders = dirname(path)
+    .split(sep)
+    .filter((name) => name.startsWith("@"));
+  const partitions = folders.map((name) => join(root, name));
+  return fileBlobStore({ dir: partitions.find((dir) => existsSync(join(dir, "blobs"))) ?? root });
 }
 
 /**

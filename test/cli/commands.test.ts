@@ -2,18 +2,23 @@ import {
   appendFileSync,
   chmodSync,
   existsSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eraseEntries, type SessionEntry, type UnknownEntry, userMessage } from "sessile";
-import { fileSessionStore } from "sessile/node";
+import { ingest } from "sessile/attachments";
+import { fileBlobStore, fileSessionStore, openFolder } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/cli/commands/index.js";
 import { headline, messageLine, messageLines } from "../../src/cli/entry-text.js";
 import { fileClock } from "../support/file-clock.js";
+import { pngOf } from "../support/tether.js";
 import { type CallOptions, call } from "./call.js";
 import { packedCalls } from "./packed-calls.js";
 import { type Sample, sample } from "./sample.js";
@@ -449,6 +454,32 @@ describe("a sync that cannot bring all together", () => {
     );
     expect(readFileSync(path, "utf8")).toBe("no session\n");
   });
+});
+
+it("a session has the images of its store, beside it or as openFolder lays it out, and of its partition", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "sessile-beside-"));
+  try {
+    for (const partition of ["", "anna"]) {
+      const stores = {
+        opened: openFolder(join(dir, "opened")).blobs,
+        beside: fileBlobStore({ dir: join(dir, "beside") }),
+      };
+      for (const [name, store] of Object.entries(stores)) {
+        const blobs = partition === "" ? store : store.partition(partition);
+        const sessions = fileSessionStore({ dir: join(dir, name, "sessions"), blobs });
+        const session = await sessions.create({ cwd: "/p", partition });
+        const bytes = Buffer.from(pngOf(100, name.length * 10 + partition.length));
+        await session.appendMessage(userMessage("See.", await ingest({ bytes, name: "a.png" }, { blobs })));
+        await session.close();
+        const chosen = partition === "" ? [] : ["--partition", partition];
+        const words = ["diagnose", session.id, "--dir", `${name}/sessions`, ...chosen];
+        const { stdout } = await call(words, { cwd: dir });
+        expect([name, partition, stdout]).toEqual([name, partition, expect.stringMatching(/^sound/)]);
+      }
+    }
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
 });
 
 describe("wrong words", () => {
