@@ -64,3 +64,9 @@ function turnOf(messages: readonly Anthropic.MessageParam[]): Turn {
   }
   return turn;
 }
+
+// A wrong argument of a template is one line with its code: a person reads it, not a stack.
+process.on("uncaughtException", ({ name, message, code = name }: NodeJS.ErrnoException) => {
+  console.error(`${code}: ${message.replace(`${code}: `, "").split("\n", 1)}`);
+  process.exit(1);
+});

@@ -46,10 +46,10 @@ describe("an example is a template", () => {
     for (const name of folders) expect(table).toContain(`](apps/${name})`);
   });
 
-  it.each(programs)("%s stands on the library and at most 165 lines of support", (program) => {
+  it.each(programs)("%s stands on the library and at most 168 lines of support", (program) => {
     const support = supportOf(program);
     for (const path of support) expect(path).toMatch(/^examples\/support\/[\w-]+\.ts$/);
-    expect(support.reduce((sum, path) => sum + linesOf(path), 0)).toBeLessThanOrEqual(165);
+    expect(support.reduce((sum, path) => sum + linesOf(path), 0)).toBeLessThanOrEqual(168);
     expect(linesOf(program)).toBeLessThanOrEqual(250);
   });
 
