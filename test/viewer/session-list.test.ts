@@ -7,6 +7,7 @@ import {
   projectName,
   readQuery,
   SessionList,
+  searchLines,
   sumsBy,
   toQueryAddress,
 } from "../../src/viewer/model/session-list.js";
@@ -95,6 +96,21 @@ describe("the list of all sessions", () => {
       ["d", { cost: 4, tokens: 6, unpriced: 1 }],
       ["e", { cost: 5, tokens: 6, unpriced: 0 }],
     ]);
+  });
+
+  it("has hits in messages behind a few titles, both with their counts, and the other titles last", () => {
+    const sessions = Array.from({ length: 7 }, (_, at) => session(`k${at}`, { title: "A reef" }));
+    const found = listLines(sessions, { ...all, words: "reef" });
+    const hits = [1, 2].map((at) => ({ kind: "hit", key: `hit ${at}` }));
+    const lines = searchLines(found, hits).map((line) =>
+      "text" in line ? `${line.text}: ${line.count}` : line.key,
+    );
+    expect(lines).toEqual([
+      ...["In titles: 7", "k0", "k1", "k2", "k3", "k4", "In messages: 2", "hit 1", "hit 2"],
+      ...["More titles: 2", "k5", "k6"],
+    ]);
+    expect(searchLines(found, [])).toBe(found);
+    expect(searchLines([], hits).map(({ key }) => key)).toEqual(["heading In messages", "hit 1", "hit 2"]);
   });
 
   it("has its query in its address", () => {

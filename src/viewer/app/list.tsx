@@ -10,6 +10,7 @@ import {
   projectName,
   readQuery,
   SessionList,
+  searchLines,
   sumsBy,
   toQueryAddress,
 } from "../model/session-list.js";
@@ -90,10 +91,10 @@ function House() {
       const session = list.get(key);
       return session !== undefined && isShown(session);
     });
-    const heading = { kind: "heading", key: "heading", text: "In messages", count: hits.length } as const;
-    return hits.length === 0
-      ? found
-      : [...found, heading, ...hits.map((hit, at) => ({ kind: "hit", key: `hit ${at}`, hit }) as const)];
+    return searchLines(
+      found,
+      hits.map((hit, at) => ({ kind: "hit", key: `hit ${at}`, hit }) as const),
+    );
   }, [sessions, query, texts.hits]);
   return (
     <div class="house">

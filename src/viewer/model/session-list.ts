@@ -83,6 +83,31 @@ export function listLines(
   ]);
 }
 
+/** The sessions found by their titles that come before the hits in messages. */
+const firstTitles = 5;
+
+/**
+ * The lines of a search with hits in messages: a few sessions by their titles, the hits, then the other titles.
+ * A reader of one screen sees both kinds with their counts.
+ */
+export function searchLines<Hit extends { readonly kind: string }>(
+  found: readonly ListLine[],
+  hits: readonly Hit[],
+): readonly (ListLine | Hit)[] {
+  if (hits.length === 0) return found;
+  const titles = found.filter(({ kind }) => kind === "session");
+  const part = (text: string, count: number) =>
+    count === 0 ? [] : [{ kind: "heading", key: `heading ${text}`, text, count } as const];
+  return [
+    ...part("In titles", titles.length),
+    ...titles.slice(0, firstTitles),
+    ...part("In messages", hits.length),
+    ...hits,
+    ...part("More titles", Math.max(0, titles.length - firstTitles)),
+    ...titles.slice(firstTitles),
+  ];
+}
+
 /** `2026-11-29`, in the reader's time zone. */
 export function localDay(time: string): string {
   const date = new Date(time);
