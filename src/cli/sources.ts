@@ -377,7 +377,9 @@ async function findNamed(name: string, parsed: Parsed, context: CommandContext):
   if (matches.length > 1) {
     // A path only tells apart what ids do not: five of them fill the screen.
     const hasIds = new Set(matches.map(({ id }) => id)).size === matches.length;
-    const shown = matches.slice(0, shownMatches).map(({ agent, id, path }) => `${agent} ${hasIds ? id : path}`);
+    const shown = matches
+      .slice(0, shownMatches)
+      .map(({ agent, id, path }) => `${agent} ${hasIds ? id : path}`);
     const hint = new Set(matches.map(({ agent }) => agent)).size > 1 ? "; --agent chooses" : "";
     throw new UsageError(
       `${SessileError.printable(name)} names ${matches.length} sessions: ${SessileError.printable(shown.join(", "))}${hint}`,

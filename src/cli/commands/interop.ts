@@ -105,7 +105,7 @@ const exportOptions: readonly OptionSpec[] = [
 const exportCommand: CommandBody = {
   description: [
     "The files have their places below the agent's home. For the agent that it came from a session is written",
-    "with its original bytes. Nothing is overwritten.",
+    "with its original bytes. Nothing is overwritten. The report has a line for each kind of finding; `--json` has all.",
   ],
   finds: "if bytes of an attachment are gone",
   arguments: [{ name: "S", kind: "session", description: "The session." }],
