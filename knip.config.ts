@@ -18,8 +18,8 @@ const config: KnipConfig = {
         "test/consumer/use.ts",
       ],
       project: ["src/**/*.{ts,tsx}", "test/**/*.ts", "examples/**/*.{ts,tsx}", "scripts/**/*.mjs"],
-      // Run by scripts/check.mjs.
-      ignoreDependencies: ["@arethetypeswrong/cli", "publint"],
+      // Run by scripts/check.mjs, and named in test/support/fonts.conf.
+      ignoreDependencies: ["@arethetypeswrong/cli", "publint", "dejavu-fonts-ttf"],
       // Of the system; tests that need one skip where it is not there.
       ignoreBinaries: [
         ...["mkfifo", "mount", "umount", "truncate", "modprobe", "filefrag"],

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
 
 /** A browser of the system: none is downloaded. `.ci/tools` looks in the same places. */
@@ -17,12 +18,19 @@ export const withoutChromium: string | undefined =
     ? undefined
     : "no Chromium: neither CHROMIUM nor a program on the path is one";
 
+/** Fonts of a package alone: each machine draws the same letters. */
+const fonts = fileURLToPath(new URL("fonts.conf", import.meta.url));
+
 /** Starts it, without a window. */
 export async function startChromium(): Promise<Browser> {
   if (path === undefined)
     throw new Error("no Chromium, and in CI there has to be one: apt-get install chromium");
   // The sandbox needs a user that is not root, or a kernel that lets anybody make namespaces: containers have neither.
-  return chromium.launch({ executablePath: path, args: ["--no-sandbox", "--disable-gpu"] });
+  return chromium.launch({
+    executablePath: path,
+    args: ["--no-sandbox", "--disable-gpu"],
+    env: { ...process.env, FONTCONFIG_FILE: fonts },
+  });
 }
 
 let axe: string | undefined;

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -11,8 +11,7 @@ import { axeFindings, startChromium, withoutChromium } from "../../support/chrom
 import { Entries } from "../session.js";
 import { richEntries } from "./samples.js";
 
-// How the page looks, at fixed widths and in both colour schemes. Fonts differ between machines, so that pixels
-// do too: the boxes and colours of elements are compared, whose heights are whole lines of fixed heights.
+// How the page looks and folds; pictures.test.ts compares its pixels.
 
 const widths = [
   [1280, 800],
@@ -24,7 +23,6 @@ const widths = [
 const now = new Date("2026-01-05T12:00:00Z");
 /** The only font sizes, in CSS pixels. */
 const fontSizes = ["12px", "13px", "15px", "18px"];
-const golden = fileURLToPath(new URL("../../golden/viewer-look.txt", import.meta.url));
 
 let browser: Browser;
 let template: string;
@@ -266,25 +264,6 @@ describe.skipIf(withoutChromium !== undefined)("the look of the viewer", () => {
       await page.context().close();
     }
   });
-
-  it("has the boxes and colours of test/golden/viewer-look.txt", async () => {
-    const found: Record<string, readonly Box[]> = {};
-    for (const [width, height] of widths) {
-      for (const scheme of ["light", "dark"] as const) {
-        const page = await open(workEntries(), [width, height], scheme);
-        await page.setViewportSize({ width, height: 2000 });
-        await row(page, "end").waitFor();
-        await page.locator(".facts-button").getByText(/^\$/).waitFor();
-        found[`${width} ${scheme}`] = await page.evaluate(readBoxes);
-        await page.context().close();
-      }
-    }
-    if (process.env.SESSILE_GOLDEN === "renew") writeFileSync(golden, printLooks(found));
-    const expected = parseLooks(readFileSync(golden, "utf8"));
-    expect(Object.keys(found)).toEqual(Object.keys(expected));
-    for (const [name, boxes] of Object.entries(found))
-      expect(differences(boxes, expected[name] ?? [])).toEqual([]);
-  });
 });
 
 // The pictures of the documents, of the same session; CI does not compare them.
@@ -303,79 +282,3 @@ it.runIf(process.env.SESSILE_PICTURES === "renew")("writes the pictures of docs/
     await page.context().close();
   }
 });
-
-/** An element: its name, its place from the left, its distance to the element before, its size and its colours. */
-type Box = readonly [
-  name: string,
-  x: number,
-  below: number,
-  width: number,
-  height: number,
-  colour: string,
-  background: string,
-  /** The size and weight of the font, the border and the radius: no machine changes them. */
-  style: string,
-];
-
-type Looks = Readonly<Record<string, readonly Box[]>>;
-
-/** The name of a look, and its boxes as indented lines. */
-function printLooks(looks: Looks): string {
-  const lines = Object.entries(looks).flatMap(([name, boxes]) => [
-    name,
-    ...boxes.map((box) => `  ${JSON.stringify(box)}`),
-  ]);
-  return `${lines.join("\n")}\n`;
-}
-
-function parseLooks(text: string): Looks {
-  const looks: Record<string, Box[]> = {};
-  let name = "";
-  for (const line of text.trimEnd().split("\n")) {
-    if (line.startsWith(" ")) looks[name]?.push(JSON.parse(line));
-    else {
-      name = line;
-      looks[name] = [];
-    }
-  }
-  return looks;
-}
-
-function readBoxes(): readonly Box[] {
-  const selectors = [
-    ".bar, .bar-title, .facts-line, .timeline, .outline, .outline-head, .line",
-    ".row, .row-head, .fold-summary, .text, .markdown > *, .todos li, .diff td, pre, .command",
-  ];
-  // Their widths are those of words in a font.
-  const words = "h2, h3, .verb, .chip, .tag, .tool-state, .tool-summary, .time, .context-button";
-  let before = 0;
-  return [...document.querySelectorAll<HTMLElement>([...selectors, words].join())]
-    .filter((one) => one.checkVisibility({ visibilityProperty: true }))
-    .map((one) => {
-      const { left, top, width, height } = one.getBoundingClientRect();
-      const { color, backgroundColor, fontSize, fontWeight, border, borderRadius } = getComputedStyle(one);
-      const name = `${one.tagName.toLowerCase()}.${one.className}`;
-      const style = `${fontSize} ${fontWeight} ${border} ${borderRadius}`;
-      if (one.matches(words)) return [name, 0, 0, 0, 0, color, backgroundColor, style];
-      const below = Math.round(top - before);
-      before = top;
-      const box = [Math.round(left), below, Math.round(width), Math.round(height)] as const;
-      return [name, ...box, color, backgroundColor, style];
-    });
-}
-
-/** The baselines of another machine's fonts move a line by a pixel or two. */
-const tolerance = 3;
-
-function differences(found: readonly Box[], expected: readonly Box[]): readonly string[] {
-  if (found.length !== expected.length) return [`${found.length} elements, expected ${expected.length}`];
-  return found.flatMap((box, at) => {
-    const other = expected[at] as Box;
-    const isSame = box.every((value, index) =>
-      typeof value === "number"
-        ? Math.abs(value - Number(other[index])) <= tolerance
-        : value === other[index],
-    );
-    return isSame ? [] : [`${JSON.stringify(box)}, expected ${JSON.stringify(other)}`];
-  });
-}
