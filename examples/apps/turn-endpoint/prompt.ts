@@ -72,15 +72,18 @@ export interface TurnRequest {
   readonly message: string;
   /** Absolute paths. Other claims of the client about a file are ignored. */
   readonly attachments: readonly string[];
+  /** No message: the leaf is one of the user, which gets another reply. */
+  readonly again?: true;
 }
 
 /**
- * Reads a body as a turn: text, files, or both.
+ * Reads a body as a turn: text, files, or both; or none of them, for another reply.
  *
  * @throws HttpFailure 400 for anything else
  */
 export function asTurnRequest(body: unknown, maxAttachments: number): TurnRequest {
-  const { message, attachments = [] } = recordOf(body);
+  const { message, attachments = [], again } = recordOf(body);
+  if (again === true && message === undefined) return { message: "", attachments: [], again };
   if (typeof message !== "string") throw invalid("message: expected a string");
   if (!Array.isArray(attachments)) throw invalid("attachments: expected an array");
   if (attachments.length > maxAttachments) throw invalid(`attachments: expected at most ${maxAttachments}`);

@@ -132,16 +132,23 @@ export async function postTurn(
 }
 
 interface Asked extends Pick<TurnPrompt, "errors"> {
-  readonly entry: SessionEntry;
+  /** Absent if it was there before. */
+  readonly entry?: SessionEntry;
 }
 
-/** Stores the user's message. */
+/** Stores the user's message; for another reply the leaf is one already. */
 async function ask(
-  { message, attachments }: TurnRequest,
+  { message, attachments, again }: TurnRequest,
   { signal }: RunningTurn,
   { served, blobs, roots }: TurnDependencies,
 ): Promise<Asked> {
   const { session } = served;
+  if (again === true) {
+    const leaf = session.leafId === null ? undefined : await session.entry(session.leafId);
+    if (leaf?.type === "message" && leaf.message.role === "user") return { errors: [] };
+    const message = "the leaf is no message of the user, so that no reply can follow it";
+    throw new HttpFailure(409, { code: "NOTHING_TO_ANSWER", message });
+  }
   const read = await readPrompt(message, attachments, { roots, sessionId: session.id, signal });
   const entry = await session.appendMessage(await messageOf(read, { blobs, signal }), { signal });
   return { entry, errors: read.errors };
@@ -157,7 +164,7 @@ async function answer(
   const events = openEventStream(response, places.limits);
   const tree = await session.tree();
   const onEntry = (entry: SessionEntry) => events.send("entry", { ...summaryOf(tree, entry, entry), entry });
-  onEntry(entry);
+  if (entry !== undefined) onEntry(entry);
   if (errors.length > 0) events.send("warning", { failed: errors.map(named) });
   const onText = (text: string) => events.send("delta", { text });
   const outcome: readonly [event: string, data: unknown] = await runTurn({

@@ -127,6 +127,7 @@ function Embedded({ state, onEarlier }: { readonly state: ViewerState; readonly 
   const scroller = useRef<HTMLElement>(null);
   const above = useRef<HTMLDivElement>(null);
   const margin = useHeight(above);
+  useSteadyEnd(scroller);
   const { hasEarlier, image } = state.view;
   return (
     <StateContext.Provider value={state}>
@@ -144,6 +145,22 @@ function Embedded({ state, onEarlier }: { readonly state: ViewerState; readonly 
       </div>
     </StateContext.Provider>
   );
+}
+
+/** A conversation at its end stays there while the page around it takes room, as for files of the next message. */
+function useSteadyEnd(scroller: { readonly current: HTMLElement | null }): void {
+  useEffect(() => {
+    const element = scroller.current;
+    let before = element?.clientHeight ?? 0;
+    const observer = new ResizeObserver(() => {
+      if (element === null) return;
+      const isAtEnd = element.scrollHeight - element.scrollTop - before < endDistance;
+      before = element.clientHeight;
+      if (isAtEnd) element.scrollTop = element.scrollHeight;
+    });
+    if (element !== null) observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
 }
 
 interface EarlierProps {

@@ -4,6 +4,8 @@ import { sniff } from "sessile/media";
 import { describe, expect, it } from "vitest";
 import { makePdf, makePng } from "../../../examples/apps/support/make-media.js";
 import { axeFindings, withoutChromium } from "../../support/chromium.js";
+import { expectSheet, takeSheet, withoutPictures } from "../../support/pictures.js";
+import { Entries } from "../../viewer/session.js";
 import { turnPageFixture } from "./turn-endpoint/page-fixture.js";
 import {
   giveFiles,
@@ -37,6 +39,36 @@ function messageOf(at: number) {
   };
   const parentId = at === 0 ? null : `e${at - 1}`;
   return { type: "message", id: `e${at}`, parentId, timestamp: "2026-11-23T08:00:00.000Z", message };
+}
+
+interface Pictured {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly type: string;
+  readonly message: {
+    readonly role: string;
+    readonly content: string | readonly { readonly text?: string; readonly name?: string }[];
+  };
+}
+
+/** A conversation with an image, a tool, Markdown, and two replies to its last message. */
+function pictured(): Entries {
+  const entries = new Entries();
+  const data = Buffer.from(makePng(96, 64, () => [110, 140, 170])).toString("base64");
+  const image = { type: "image", mimeType: "image/png", data } as const;
+  const content = [{ type: "text", text: "Which shell is this?" } as const, image];
+  entries.message({ role: "user", content, timestamp: entries.time }, "q1");
+  entries.reply([entries.call("view_resource", { resourceId: "res_1" }, "c1")], {}, "a1");
+  entries.result("c1", "view_resource", "an image of 96 x 64 pixels");
+  entries.reply(
+    "## A limpet\n\n- it *stays*\n- it has **one** foot\n\n```ts\nshells.push(limpet);\n```",
+    {},
+    "a2",
+  );
+  entries.user("How large?", "q2");
+  entries.reply("Six centimetres.", {}, "a0");
+  entries.from("q2").reply("| Shell | Size |\n| --- | ---: |\n| limpet | 6 cm |", {}, "a3");
+  return entries;
 }
 
 const title = `the page (${withoutChromium ?? "in Chromium"})`;
@@ -229,6 +261,100 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await row(page, "I read: the second question").and(page.locator("[aria-selected=true]")).waitFor();
   });
 
+  it("asks for another reply, writes a message anew with its file, and goes from version to version", async () => {
+    const page = await open();
+    const image = png("kept.png", 12, 9);
+    await giveFiles(page, "paste", image);
+    await pending(page).getByRole("img").waitFor();
+    await send(page, "the first words");
+    await said(page, "I read: the first words").waitFor();
+    await rest(page);
+    await page.getByRole("button", { name: "Regenerate" }).click();
+    await page.getByText("reply 2/2").waitFor();
+    await rest(page);
+    expect(await said(page, "I read: the first words").count()).toBe(1);
+    expect(sentMedia().map((bytes) => bytes.equals(image.bytes))).toEqual([true]);
+    await page.getByRole("button", { name: "Earlier reply" }).click();
+    await page.getByText("reply 1/2").waitFor();
+
+    await page.getByRole("button", { name: "Edit the last message" }).click();
+    await pending(page)
+      .getByRole("img", { name: /^kept\.png/ })
+      .waitFor();
+    const text = page.getByRole("textbox", { name: "Message" });
+    expect(await text.inputValue()).toBe("the first words");
+    await send(page, "the second words");
+    await said(page, "I read: the second words").waitFor();
+    await rest(page);
+    expect(sentMedia().map((bytes) => bytes.equals(image.bytes))).toEqual([true]);
+    // The conversations of other tests begin there too.
+    const shown = page.getByText(/^message \d+\/\d+$/);
+    const [, last] = (await shown.textContent())?.split("/") ?? [];
+    await page.getByRole("button", { name: "Earlier message" }).click();
+    await page.getByText(`message ${Number(last) - 1}/${last}`).waitFor();
+    await said(page, "I read: the first words").waitFor();
+    await page.getByText("reply 2/2").waitFor();
+    await page.getByRole("button", { name: "Later message" }).click();
+    await said(page, "I read: the second words").waitFor();
+  });
+
+  it("refuses another reply to what is no message of the user", async () => {
+    await open();
+    const refused = await fixture.server.call("POST", "turn", { again: true });
+    expect([refused.status, await refused.json()]).toMatchObject([
+      409,
+      { error: { code: "NOTHING_TO_ANSWER" } },
+    ]);
+    expect((await fixture.server.call("POST", "turn", { again: true, message: "" })).status).toBe(400);
+  });
+
+  it.skipIf(withoutPictures !== undefined)("looks as in its picture", async () => {
+    const entries = pictured();
+    const summaries = entries.all.map((entry) => {
+      const { id, parentId, type, message } = entry as Pictured;
+      const { role, content } = message;
+      const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
+      const text = parts.map((part) => part.text ?? "").join("");
+      const calls = parts.flatMap(({ name }) => (name === undefined ? [] : [{ name }]));
+      return { id, parentId, type, role, text, calls };
+    });
+    const common = { id: "s", name: "The largest shell", leafId: entries.last, running: false };
+    const path = entries.all.filter(({ id }) => id !== "a0");
+    const sheet = await takeSheet(fixture.browser, async (page) => {
+      await page.clock.setFixedTime(new Date("2026-01-05T12:00:00Z"));
+      await page.route("**/harness/recent", (route) => route.fulfill({ json: { ...common, entries: path } }));
+      await page.route("**/harness/session", (route) =>
+        route.fulfill({ json: { ...common, entries: summaries } }),
+      );
+      await page.goto(fixture.server.url);
+      await rest(page);
+      await wholeTree(page);
+      await page.getByText("reply 2/2").waitFor();
+      const grey = { name: "rock.png", type: "image/png", bytes: makePng(90, 60, () => [120, 120, 120]) };
+      await giveFiles(page, "paste", grey, { name: "no.exe", type: "", bytes: makePng(1, 1) });
+      await pending(page).getByRole("img").waitFor();
+      await pending(page).getByText("Its name does not end with", { exact: false }).waitFor();
+      await page.getByRole("textbox", { name: "Message" }).fill("And this one?");
+      // The end of the conversation stays in view above all of that.
+      const end = async () => (await page.getByRole("cell", { name: "6 cm" }).boundingBox())?.y ?? Infinity;
+      const form = (await page.locator("#composer").boundingBox())?.y ?? 0;
+      await expect.poll(async () => (await end()) + 24 <= form).toBe(true);
+      const sizes = await page.evaluate(() => {
+        const all = [document, document.querySelector("#entries")?.shadowRoot].flatMap((one) => [
+          ...(one?.querySelectorAll("*") ?? []),
+        ]);
+        const words = all.filter(
+          (one) => one.checkVisibility() && [...one.childNodes].some((node) => node.nodeType === 3),
+        );
+        return [...new Set(words.map((one) => getComputedStyle(one).fontSize))].sort();
+      });
+      expect(sizes).toEqual(["12px", "13px", "15px", "18px"]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+      expect(await axeFindings(page)).toEqual([]);
+    });
+    await expectSheet("turn-endpoint", sheet);
+  });
+
   it("keeps hostile names and messages inert", async () => {
     const page = await open();
     await giveFiles(page, "paste", { ...png(`${hostile}.exe`, 4, 4) }, png(`${hostile}.png`, 5, 5));
@@ -398,7 +524,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await page.getByRole("textbox", { name: "Message" }).focus();
     const hasFocus = () =>
       conversation.evaluate((element) => element === (element.getRootNode() as ShadowRoot).activeElement);
-    for (let steps = 0; steps < 4; steps++) {
+    for (let steps = 0; steps < 8; steps++) {
       await page.keyboard.press("Shift+Tab");
       if (await hasFocus()) break;
     }

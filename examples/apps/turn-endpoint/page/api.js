@@ -145,6 +145,13 @@ export function connect(token) {
     turn: async (message, attachments) =>
       eventsOf(await call("POST", "turn", { body: JSON.stringify({ message, attachments }) })),
 
+    /**
+     * Begins a turn without a message: the leaf is one that gets another reply.
+     *
+     * @returns {Promise<AsyncGenerator<TurnEvent, void>>}
+     */
+    again: async () => eventsOf(await call("POST", "turn", { body: JSON.stringify({ again: true }) })),
+
     stop: async () => void (await call("DELETE", "turn")),
 
     /**

@@ -168,6 +168,17 @@ export class Composer {
     this.#text.focus();
   }
 
+  /**
+   * Writes a message into the field, above what is there.
+   *
+   * @param {string} text
+   */
+  write(text) {
+    this.#text.value = [text, this.#text.value].filter((part) => part !== "").join("\n\n");
+    this.#update();
+    this.focus();
+  }
+
   #update() {
     const sendable = this.#pending.some(({ state }) => state !== "refused") || this.#text.value.trim() !== "";
     this.#send.disabled = this.#running || this.#sending || !sendable;

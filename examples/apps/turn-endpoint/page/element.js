@@ -104,7 +104,7 @@ export function clearNotices() {
 }
 
 /** As in page.css: in a narrower window the tree covers the conversation and is collapsed. */
-const narrow = matchMedia("(max-width: 60rem)");
+const narrow = matchMedia("(max-width: 860px)");
 
 /** @returns {{ closeTree: () => void }} closes it where it covers the conversation */
 export function foldTree() {

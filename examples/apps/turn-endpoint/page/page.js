@@ -7,9 +7,10 @@ import { byId, clearNotices, foldTree, notify } from "./element.js";
 import { Images } from "./images.js";
 import { Session } from "./session.js";
 import { Tree } from "./tree.js";
+import { TurnActions } from "./turn-actions.js";
 import { firstWords, reasonInWords } from "./words.js";
 
-/** @import { ErrorBody, TurnEvent } from "./api.js" */
+/** @import { EntrySummary, ErrorBody, TurnEvent } from "./api.js" */
 
 /** Milliseconds before each retry of a request; the last one repeats. */
 const retryAfterMs = [300, 600, 1200, 2500, 5000];
@@ -26,6 +27,11 @@ const conversation = new Conversation(api, images, (error) =>
 );
 const tree = new Tree(images, (entryId) => void moveTo(entryId));
 const composer = new Composer(api, { send, stop, notice: notify });
+const actions = new TurnActions({
+  edit: (asked) => void edit(asked),
+  again: (asked) => void again(asked),
+  goTo: (entryId) => void moveTo(endOf(entryId)),
+});
 const { closeTree } = foldTree();
 const state = byId("state", HTMLParagraphElement);
 const spoken = byId("spoken", HTMLParagraphElement);
@@ -64,6 +70,7 @@ function become(next) {
   state.className = `state ${next}`;
   state.textContent = states[next];
   composer.setRunning(next === "running");
+  actions.show(session, next === "ready");
 }
 
 /** Entries are drawn at most once a frame. */
@@ -77,6 +84,7 @@ function draw() {
     tree.setBusy(isTreeOld);
     byId("name", HTMLHeadingElement).textContent = session.name || "Sessile";
     showBranchHint();
+    actions.show(session, now === "ready");
   });
 }
 
@@ -160,9 +168,20 @@ async function reconnect() {
  * @returns {Promise<boolean>}
  */
 async function send(text, paths) {
+  return begin(() => api.turn(text, paths), "The message was not sent.");
+}
+
+/**
+ * Begins a turn and follows it.
+ *
+ * @param {() => Promise<AsyncGenerator<TurnEvent, void>>} turn
+ * @param {string} failure
+ * @returns {Promise<boolean>} whether the server took it
+ */
+async function begin(turn, failure) {
   clearNotices();
   try {
-    const events = await api.turn(text, paths);
+    const events = await turn();
     changes++;
     isFollowing = true;
     become("running");
@@ -171,9 +190,40 @@ async function send(text, paths) {
     void follow(events);
     return true;
   } catch (error) {
-    failed(error, "The message was not sent.");
+    failed(error, failure);
     return false;
   }
+}
+
+/**
+ * Writes a message of the user anew, with its files: the next message is another version of it.
+ *
+ * @param {EntrySummary} asked
+ */
+async function edit({ parentId, text = "", resources = [] }) {
+  await moveTo(parentId);
+  if (session.leafId !== parentId) return;
+  composer.write(text);
+  try {
+    const files = resources.map(
+      async ({ blob, name = "file", mediaType }) =>
+        new File([await api.blob(blob)], name, { type: mediaType }),
+    );
+    composer.add(await Promise.all(files));
+  } catch (error) {
+    failed(error, "The files of the message are not there.");
+  }
+}
+
+/**
+ * Asks for another reply to a message of the user.
+ *
+ * @param {EntrySummary} asked
+ */
+async function again({ id }) {
+  await moveTo(id);
+  if (session.leafId !== id) return;
+  if (await begin(api.again, "There is no other reply.")) conversation.beginReply();
 }
 
 /** @param {AsyncGenerator<TurnEvent, void>} events */
@@ -272,12 +322,21 @@ function failed(error, what) {
 }
 
 byId("branch-end", HTMLButtonElement).addEventListener("click", () => {
-  let id = session.leafId;
-  for (let last = session.children(id).at(-1); last !== undefined; last = session.children(id).at(-1))
-    id = last;
-  void moveTo(id);
+  void moveTo(endOf(session.leafId));
   composer.focus();
 });
+
+/**
+ * The end of the newest branch behind an entry.
+ *
+ * @param {string | null} id
+ */
+function endOf(id) {
+  let end = id;
+  for (let last = session.children(end).at(-1); last !== undefined; last = session.children(end).at(-1))
+    end = last;
+  return end;
+}
 
 // Another page may have changed the session meanwhile.
 document.addEventListener("visibilitychange", () => {

@@ -7,8 +7,8 @@ import { authorOf, firstWords } from "./words.js";
 /** @import { Line, Row } from "./tree-rows.js" */
 
 /** Sizes in pixels. */
-const rowHeight = 34;
-const columnWidth = 18;
+const rowHeight = 28;
+const columnWidth = 16;
 
 /** Rows above and below the visible ones, so that scrolling shows no gap. */
 const spare = 10;

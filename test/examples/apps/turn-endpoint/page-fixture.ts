@@ -24,6 +24,7 @@ type Screen = Parameters<typeof openPage>[2];
 /** The application, its model and a browser, for the tests of a file. Pages are closed after each test. */
 export interface TurnPageFixture {
   readonly server: ServedPage;
+  readonly browser: Browser;
   /** The directory of the server. */
   readonly dir: string;
   /** Pages that the test opened. */
@@ -78,6 +79,9 @@ export function turnPageFixture(timeout: number): TurnPageFixture {
   return {
     get server() {
       return server;
+    },
+    get browser() {
+      return browser;
     },
     get dir() {
       return dir;
