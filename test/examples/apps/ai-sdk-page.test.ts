@@ -11,6 +11,7 @@ import { startChatServer } from "../../../examples/apps/ai-sdk-chat/server.js";
 import { makePng } from "../../../examples/apps/support/make-media.js";
 import { startChatStoreServer } from "../../support/chat-store-server.js";
 import { axeFindings, startChromium, withoutChromium } from "../../support/chromium.js";
+import { expectSheet, takeSheet, withoutPictures } from "../../support/pictures.js";
 import { giveFiles } from "./turn-endpoint/page-program.js";
 
 if (withoutChromium !== undefined) console.log(`skipped: ${withoutChromium}`);
@@ -265,6 +266,56 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
         expect(await axeFindings(page)).toEqual([]);
         await page.context().close();
       }
+    });
+
+    // The page is the same on both servers.
+    it.skipIf(withoutPictures !== undefined)("looks as in its picture", async () => {
+      const grey = (shade: number) => makePng(96, 64, () => [shade, shade, shade]);
+      const url = `data:image/png;base64,${Buffer.from(grey(120)).toString("base64")}`;
+      const text = (words: string) => ({ type: "text", text: words });
+      const tool = { type: "tool-measure", toolCallId: "c1", input: { file: "shell.png" } };
+      const messages = [
+        {
+          ...{ id: "m1", role: "user" },
+          parts: [
+            { type: "file", mediaType: "image/png", filename: "shell.png", url },
+            text("Which shell is this?"),
+          ],
+        },
+        {
+          ...{ id: "m2", role: "assistant" },
+          parts: [
+            { type: "reasoning", text: "I measure it." },
+            { ...tool, state: "output-available", output: { width: 96 } },
+            { ...tool, toolCallId: "c2", state: "output-error", errorText: "there is no such file" },
+            text(
+              "## A limpet\n\n| Part | Size |\n| --- | --- |\n| shell | 6 cm |\n\n- it *stays*\n- it has **one** foot",
+            ),
+          ],
+        },
+      ];
+      const versions = [
+        { leafId: "v1", current: false },
+        { leafId: "v2", current: true },
+      ];
+      const chats = ["Which shell is this?", "A story of a limpet", "Tides"].map((title, at) => ({
+        ...{ id: at === 0 ? "pictured" : `chat-${at}`, title },
+      }));
+      const sheet = await takeSheet(browser, async (page) => {
+        await page.route("**/api/chat", (route) => route.fulfill({ json: chats }));
+        await page.route("**/api/chat/**", (route) => {
+          const { pathname } = new URL(route.request().url());
+          if (pathname.endsWith("/stream")) return route.fulfill({ status: 204 });
+          return route.fulfill({ json: pathname.includes("/versions/") ? versions : messages });
+        });
+        await page.goto(`${server.url}/#pictured`);
+        await article(page, 1).waitFor();
+        await idle(page);
+        await giveFiles(page, "paste", { name: "rock.png", type: "image/png", bytes: grey(180) });
+        await page.getByAltText("rock.png").waitFor();
+        await page.getByLabel("Message", { exact: true }).fill("And this one?");
+      });
+      await expectSheet("ai-sdk-chat", sheet);
     });
 
     it("had no error", () => {

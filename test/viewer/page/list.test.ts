@@ -9,6 +9,7 @@ import { runProgram } from "../../../src/cli/program.js";
 import type { ListedSession } from "../../../src/viewer/internal.js";
 import { reply, text, user } from "../../agents/claude-code/transcript.js";
 import { axeFindings, startChromium, withoutChromium } from "../../support/chromium.js";
+import { expectSheet, takeSheet, withoutPictures } from "../../support/pictures.js";
 
 vi.mock("../../../src/viewer/node/internal.js", () => import("./templates.js"));
 
@@ -182,6 +183,36 @@ describe.skipIf(withoutChromium !== undefined)("the list of all sessions in Chro
     await page.getByText("Session 9999").waitFor();
     expect(await page.locator(".entry").count()).toBeLessThan(60);
     await page.context().close();
+  });
+
+  it.skipIf(withoutPictures !== undefined)("looks as in its picture, with 10,000 sessions", async () => {
+    const now = Date.UTC(2026, 10, 29, 12);
+    const agents = ["claude-code", "codex", "opencode", "pi", "gemini-cli", "sessile"] as const;
+    const titles = [
+      ...["Mend the order of the shells", "Which tides does the page forget?", "/review the list of shells"],
+      ...["The search finds no word with an accent, and the reader has to write each of them without one"],
+      ...["Count the words of each page of the guide", "Hello", "Why is the build slow since Monday?"],
+    ];
+    const sessions = Array.from(
+      { length: 10_000 },
+      (_, at): ListedSession => ({
+        ...{ key: at.toString(16), agent: agents[(at * 7) % 6] ?? "pi", id: `id-${at}` },
+        ...{
+          title: titles[(at * 5) % 7] ?? "",
+          cwd: `/work/${["shells", "tides", "a-long-name-of-a-project"][at % 3]}`,
+        },
+        ...{ modified: new Date(now - at * 1_700_000 - 5_000).toISOString(), size: 40_000 + 977 * at },
+      }),
+    );
+    const json = { version: 1, isWhole: true, now, sessions, gone: [] };
+    const sheet = await takeSheet(browser, async (page) => {
+      await page.clock.setFixedTime(now);
+      await page.route("**/sessions?after=*", (route) => route.fulfill({ json }));
+      await page.goto(url);
+      await page.getByText("10,000 sessions").waitFor();
+      await page.locator(".entry").first().waitFor();
+    });
+    await expectSheet("serve", sheet);
   });
 
   it("shows what the server says of an error, and asks again", async () => {
