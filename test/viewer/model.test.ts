@@ -658,6 +658,9 @@ describe("text for people", () => {
     expect(promptParts("<local-command-stdout>Done.</local-command-stdout>")).toEqual([
       { kind: "output", text: "Done." },
     ]);
+    expect(promptParts("<task-notification>\n<task-id>t</task-id>\n</task-notification>")).toEqual([
+      { kind: "note", text: "<task-id>t</task-id>" },
+    ]);
     expect(promptParts("Look.\n<system-reminder>x</system-reminder>\nThere.")).toEqual([
       { kind: "text", text: "Look." },
       { kind: "note", text: "x" },

@@ -87,6 +87,7 @@ const promptElements: ReadonlyMap<string, "name" | "args" | "message" | "input" 
     ["bash-stderr", "output"],
     ["local-command-caveat", "note"],
     ["system-reminder", "note"],
+    ["task-notification", "note"],
   ]);
 
 /** Splits a user's text at the elements of commands and notes. A text without any is one part. Linear. */
