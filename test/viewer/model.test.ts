@@ -676,6 +676,18 @@ describe("text for people", () => {
       expect(promptParts(text)).toEqual([{ kind: "text", text }]);
   });
 
+  it("has a message of notes alone in a quiet line", () => {
+    const entries = new Entries();
+    entries.user("Go.", "q1");
+    entries.user("<task-notification>\n<task-id>t</task-id>\n</task-notification>", "told");
+    entries.user("<system-reminder>x</system-reminder>\nAnd you?", "q2");
+    entries.user("<local-command-stdout>Done.</local-command-stdout>", "q3");
+    const rows = conversationRows(entries.model(), entries.last);
+    expect(rows.map(({ kind, id }) => `${kind} ${id}`)).toEqual([
+      ...["user q1", "quiet told", "user q2", "user q3"],
+    ]);
+  });
+
   it("has settings before the first message, and instructions and tools, in quiet lines", () => {
     const entries = new Entries();
     const setting = (modelId: string) =>

@@ -29,7 +29,7 @@ import {
 import { applyUpdates, entryUpdates, noRow } from "../../session/internal.js";
 import type { PageEntry } from "../page-data.js";
 import { isTalk, type SessionModel, subagentLink, subagentType } from "./session-model.js";
-import { firstLine, isPrompt, promptText, typeName } from "./text.js";
+import { firstLine, isNote, isPrompt, promptText, typeName } from "./text.js";
 import { lookVerb } from "./tool-views.js";
 
 /** A call in a row, with its result. */
@@ -189,6 +189,8 @@ function quietItems(row: Row, isFirst: boolean): readonly QuietItem[] | undefine
     const { customType, content } = row.message;
     return [{ id, customType, content }];
   }
+  if (row.kind === "user" && isNote(row.message))
+    return [{ id, customType: "sessile.meta_message", content: row.message.content }];
   if (row.kind !== "note") return undefined;
   const setting = isFirst ? settingText(row.entry) : undefined;
   if (setting !== undefined) return [{ id, customType: setting, data: row.entry }];

@@ -47,16 +47,26 @@ function attachmentNames(content: Exclude<UserMessage["content"], string>): stri
 }
 
 /** Whether a user's message has words, a command or an attachment: the output of a command alone is no prompt. */
-export function isPrompt({ content }: UserMessage): boolean {
-  const texts =
-    typeof content === "string"
-      ? [content]
-      : content.map((block) => {
-          return block.type === "text" && block.resource === undefined ? block.text : undefined;
-        });
-  return texts.some(
+export function isPrompt(message: UserMessage): boolean {
+  return userTexts(message).some(
     (text) =>
       text === undefined || promptParts(text).some(({ kind }) => kind === "text" || kind === "command"),
+  );
+}
+
+/** Whether a user's message has nothing but what an agent's program told the model. */
+export function isNote(message: UserMessage): boolean {
+  const parts = userTexts(message).map((text) => (text === undefined ? [] : promptParts(text)));
+  return (
+    parts.length > 0 && parts.every((each) => each.length > 0 && each.every(({ kind }) => kind === "note"))
+  );
+}
+
+/** The texts of a message, undefined for an attachment. */
+function userTexts({ content }: UserMessage): readonly (string | undefined)[] {
+  if (typeof content === "string") return [content];
+  return content.map((block) =>
+    block.type === "text" && block.resource === undefined ? block.text : undefined,
   );
 }
 
