@@ -151,14 +151,14 @@ function Embedded({ state, onEarlier }: { readonly state: ViewerState; readonly 
 function useSteadyEnd(scroller: { readonly current: HTMLElement | null }): void {
   useEffect(() => {
     const element = scroller.current;
-    let before = element?.clientHeight ?? 0;
+    if (element === null) return undefined;
+    let before = element.clientHeight;
     const observer = new ResizeObserver(() => {
-      if (element === null) return;
-      const isAtEnd = element.scrollHeight - element.scrollTop - before < endDistance;
-      before = element.clientHeight;
-      if (isAtEnd) element.scrollTop = element.scrollHeight;
+      const { scrollHeight, scrollTop, clientHeight } = element;
+      if (scrollHeight - scrollTop - before < endDistance) element.scrollTop = scrollHeight;
+      before = clientHeight;
     });
-    if (element !== null) observer.observe(element);
+    observer.observe(element);
     return () => observer.disconnect();
   }, []);
 }

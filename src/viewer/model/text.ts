@@ -48,25 +48,22 @@ function attachmentNames(content: Exclude<UserMessage["content"], string>): stri
 
 /** Whether a user's message has words, a command or an attachment: the output of a command alone is no prompt. */
 export function isPrompt(message: UserMessage): boolean {
-  return userTexts(message).some(
-    (text) =>
-      text === undefined || promptParts(text).some(({ kind }) => kind === "text" || kind === "command"),
-  );
+  return partKinds(message).some((kind) => kind === "text" || kind === "command");
 }
 
 /** Whether a user's message has nothing but what an agent's program told the model. */
 export function isNote(message: UserMessage): boolean {
-  const parts = userTexts(message).map((text) => (text === undefined ? [] : promptParts(text)));
-  return (
-    parts.length > 0 && parts.every((each) => each.length > 0 && each.every(({ kind }) => kind === "note"))
-  );
+  const kinds = partKinds(message);
+  return kinds.length > 0 && kinds.every((kind) => kind === "note");
 }
 
-/** The texts of a message, undefined for an attachment. */
-function userTexts({ content }: UserMessage): readonly (string | undefined)[] {
-  if (typeof content === "string") return [content];
-  return content.map((block) =>
-    block.type === "text" && block.resource === undefined ? block.text : undefined,
+/** The kinds of a message's parts; an attachment is as good as words. */
+function partKinds({ content }: UserMessage): readonly PromptPart["kind"][] {
+  const blocks = typeof content === "string" ? [{ type: "text", text: content } as const] : content;
+  return blocks.flatMap((block) =>
+    block.type === "text" && block.resource === undefined
+      ? promptParts(block.text).map(({ kind }) => kind)
+      : ["text" as const],
   );
 }
 

@@ -313,7 +313,8 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     const summaries = entries.all.map((entry) => {
       const { id, parentId, type, message } = entry as Pictured;
       const { role, content } = message;
-      const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
+      const parts: Exclude<typeof content, string> =
+        typeof content === "string" ? [{ text: content }] : content;
       const text = parts.map((part) => part.text ?? "").join("");
       const calls = parts.flatMap(({ name }) => (name === undefined ? [] : [{ name }]));
       return { id, parentId, type, role, text, calls };
