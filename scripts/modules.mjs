@@ -183,7 +183,7 @@ export const modules = [
     subpath("tether", 16, "36 kB", "frames between chat gateway and agent"),
   ]),
   module("viewer", 8, "a session as a page; `app` is its DOM", "files, servers", [
-    subpath("viewer", 1, "124.5 kB", "a chat's rows"),
+    subpath("viewer", 1, "125 kB", "a chat's rows"),
   ]),
   module("content/media", 3, "types by bytes", "resources", [
     subpath("media", 4, "8.5 kB", "types of bytes: images, PDF, text", "content/media/index"),
