@@ -246,6 +246,8 @@ export interface AgentRow<Name extends string = string> {
   rows?(database: SqliteReader): readonly AgentDatabaseRow[];
   /** Files of one session lie anywhere in the home, so that an import is told which session to read. */
   readonly isScattered?: true;
+  /** The members at the start of a file that name another session, whose file has the history of this one. */
+  readonly baseMembers?: readonly string[];
   /** Tells the agent by one of the first records of a file. */
   detect(record: Readonly<Record<string, unknown>>): Omit<DetectedSession, "format"> | undefined;
   /** Paths in its home, for files whose content tells nothing. */

@@ -1,7 +1,7 @@
 /** Files of a person: regular ones that a command reads, and new ones that it writes, whole or not at all. */
 
 import { randomUUID } from "node:crypto";
-import { constants, existsSync, statSync } from "node:fs";
+import { closeSync, constants, existsSync, fstatSync, openSync, statSync } from "node:fs";
 import { chmod, type FileHandle, link, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { concatBytes, encodeUtf8 } from "../core/bytes.js";
@@ -28,6 +28,19 @@ export async function openRegular(path: string): Promise<FileHandle> {
     await file.close();
     throw error;
   }
+}
+
+/** The same at once, with the size of the file; undefined if it cannot be opened. The caller closes it. */
+export function openRegularNow(path: string): { readonly fd: number; readonly size: number } | undefined {
+  let fd: number | undefined;
+  try {
+    assertRegular(path);
+    fd = openSync(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    const state = fstatSync(fd);
+    if (state.isFile()) return { fd, size: state.size };
+  } catch {}
+  if (fd !== undefined) closeSync(fd);
+  return undefined;
 }
 
 function assertRegular(path: string): void {

@@ -3,7 +3,7 @@
  * agents are found in their homes, imported into memory, and never changed.
  */
 
-import { existsSync, rmSync, statSync } from "node:fs";
+import { closeSync, existsSync, readSync, rmSync, statSync } from "node:fs";
 import { constants, copyFile, mkdtemp, realpath, stat, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve, sep } from "node:path";
@@ -47,7 +47,7 @@ import {
   textOption,
   UsageError,
 } from "./command.js";
-import { isDirectory, openRegular } from "./files.js";
+import { isDirectory, openRegular, openRegularNow } from "./files.js";
 import {
   damagedLines,
   damagedRecords,
@@ -480,10 +480,25 @@ function listedSession(
     const described = await describe();
     return described && isThere(described.cwd ?? "") ? foundForeign(described, context) : undefined;
   };
+  const { baseMembers } = agentRow(listed.format) ?? {};
+  if (baseMembers === undefined) return { ...session, describe: whole };
   // The history of a fork is in the file of another session, which only its own file names.
-  const isScattered = agentRow(listed.format)?.isScattered === true;
-  const currentFiles = async () => (await whole())?.currentFiles?.() ?? [];
-  return { ...session, describe: whole, ...(isScattered && { currentFiles }) };
+  const currentFiles = async () =>
+    hasAny(session.path, baseMembers) ? ((await whole())?.currentFiles?.() ?? []) : [session.path];
+  return { ...session, describe: whole, currentFiles };
+}
+
+/** Whether one of these names is in the first bytes of a file. */
+function hasAny(path: string, names: readonly string[]): boolean {
+  const file = openRegularNow(path);
+  if (file === undefined) return false;
+  try {
+    const head = Buffer.allocUnsafe(headBytes);
+    const length = readSync(file.fd, head, 0, headBytes, 0);
+    return names.some((name) => head.subarray(0, length).includes(`"${name}"`));
+  } finally {
+    closeSync(file.fd);
+  }
 }
 
 async function foreignQuery(parsed: Parsed, context: CommandContext, query: SourceQuery) {
@@ -584,7 +599,8 @@ async function formatByPath(path: string): Promise<ForeignFormatName | undefined
 }
 
 function named(found: ForeignSession, { signal, out }: CommandContext): NamedSession {
-  const inHome = (each: string) => join(found.home, ...each.split("/"));
+  // `join` takes as long as all else here, and paths below the home need no change but for Windows.
+  const inHome = (each: string) => `${found.home}${sep}${sep === "/" ? each : each.replaceAll("/", sep)}`;
   const files = found.paths.map(inHome);
   const [path = found.home] = files;
   const currentFiles = async (isWhole = false) =>
@@ -598,7 +614,7 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
     const isWhole = agentRow(found.format)?.isScattered !== true;
     const { importSession } = await import("../agents/index.js");
     const imported = await importSession(content, {
-      ...{ from: await allFormats(), ...decompressor(), ...options, signal },
+      ...{ from: allFormats, ...decompressor(), ...options, signal },
       ...(isOne || isWhole ? {} : { session: found.id }),
       // A database is not kept: it has other sessions too.
       ...(database && { sqlite: () => database, keep: "none" }),
@@ -613,9 +629,14 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
   return { agent: found.format, path, home: found.home, files, currentFiles, read, open: openAll };
 }
 
-/** The formats of all agents: a file may be another's than its place says. */
-const allFormats = (): Promise<readonly ForeignFormat[]> =>
-  Promise.all(Object.values(formats).map((load) => load()));
+/** The formats of all agents, since a file may be another's than its place says. Each is loaded if it reads one. */
+const allFormats = Object.entries(formats).map(
+  ([name, load]): ForeignFormat => ({
+    name: name as ForeignFormatName,
+    read: async (source) => (await load()).read?.(source),
+    write: async (source) => (await load()).write(source),
+  }),
+);
 
 /** The start of a database, by which the format is detected. */
 async function sessionHead({ paths }: ForeignSession, path: string): Promise<ForeignFile> {

@@ -317,7 +317,10 @@ describe("a search over files of a restored backup", () => {
     for (let step = 0; step < count; step++) {
       const minute = (step * 7) % count;
       const sessionId = `00000000-0000-4000-8000-${String(minute).padStart(12, "0")}`;
-      const records = [user("u1", null, "a reef"), reply("a1", "u1", `m${minute}`, text("the tide"))];
+      const records = [
+        user("u1", null, "a reef"),
+        reply("a1", "u1", `m${minute}`, text(`the tide m${minute}`)),
+      ];
       const own = { sessionId, cwd: "/work", timestamp: at(minute).toISOString() };
       const path = join(dir, `${sessionId}.jsonl`);
       writeFileSync(path, records.map((each) => `${JSON.stringify({ ...each, ...own })}\n`).join(""));
@@ -369,7 +372,7 @@ describe("a search over files of a restored backup", () => {
   }
 
   it.each([
-    ["as they were", at, 16],
+    ["as they were", at, 1],
     ["all the same", () => at(1000), 64],
     ["one after the other in another order", (minute: number) => at(1000 - minute), 64],
   ] as const)("reads one session for its first hit, with the times of files %s", async (_, timeOf, ahead) => {
@@ -378,11 +381,21 @@ describe("a search over files of a restored backup", () => {
     const first = await search.next();
     expect(first.done).toBe(false);
     // The place of a hit is printed when the next session is known to be older.
-    expect([read.length, described.length, looked.length]).toEqual([1, 1, 1]);
+    expect([read.length, described.length, looked.length]).toEqual([1, 1, 0]);
     expect(ends.length).toBeLessThanOrEqual(ahead);
     let count = 1;
     for await (const _ of search) count++;
     expect([count, new Set(ends).size, ends.length]).toEqual([300, 300, 300]);
+  });
+
+  it("describes and reads only sessions with the words, and shows a hit after 64 more sessions", async () => {
+    const { hits, read, looked, ends, described } = await restored(300, () => at(1000));
+    // A hundred sessions are newer.
+    const search = hits({ text: "m199", limit: 1000 });
+    expect((await search.next()).value).toMatchObject({ hit: { at: at(199).toISOString() } });
+    expect(looked.length).toBe(100 + 64);
+    expect((await search.next()).done).toBe(true);
+    expect([read.length, described.length, ends.length, looked.length]).toEqual([1, 1, 1, 299]);
   });
 
   it("orders sessions over a number of files, and those of one time by the names of their files", async () => {
@@ -579,6 +592,49 @@ describe("a search over sessions of other agents", () => {
       };
       if (text in found) expect(hits.length).toBe(found[text as keyof typeof found]);
     }
+  });
+
+  it("finds the words of subagents beside their sessions, as Claude Code before 2.1 has them", async () => {
+    const dir = folder();
+    const write = (name: string, sessionId: string, content: string) => {
+      const record = { ...transcript.user("u1", null, content), sessionId, cwd: "/work" };
+      writeFileSync(join(dir, "projects", "-work", name), `${JSON.stringify(record)}\n`);
+    };
+    mkdirSync(join(dir, "projects", "-work"), { recursive: true });
+    write("one.jsonl", "one", "a jetty");
+    write("two.jsonl", "two", "a pier");
+    write("agent-1.jsonl", "one", "a wharf");
+    write("agent-2.jsonl", "gone", "a wharf");
+    const words = ["search", "wharf", "--agent", "claude-code", "--dir", dir, "--json"];
+    const { json } = await call(words, { cwd: dir });
+    expect(json.map((hit: { session: string }) => hit.session).sort()).toEqual(["agent-2", "one"]);
+  });
+
+  it("looks into the file that has the history of a fork of Codex", async () => {
+    const dir = folder();
+    const [one, two] = ["01a20441-9012-7760-80b3-e151aff74d18", "01a20442-2dc1-77d3-98b2-f954fad0d017"];
+    mkdirSync(join(dir, "sessions"));
+    for (const [id, more] of [
+      [one, {}],
+      [two, { forked_from_id: one }],
+    ] as const) {
+      const timestamp = "2026-11-22T17:16:15.706Z";
+      const meta = { timestamp, type: "session_meta", payload: { id, timestamp, cwd: "/work", ...more } };
+      writeFileSync(
+        join(dir, "sessions", `rollout-2026-11-22T17-16-15-${id}.jsonl`),
+        `${JSON.stringify(meta)}\n`,
+      );
+    }
+    const context = {
+      ...{ cwd: dir, env: {}, signal: new AbortController().signal, now: Date.now },
+      out: { progress: () => undefined, skip: expect.unreachable, warn: expect.unreachable },
+    } as unknown as CommandContext;
+    const parsed = { positionals: [], options: { dir, agent: "codex" } } as unknown as Parsed;
+    const { lists } = await searchedSessions(parsed, context, { agent: "codex" });
+    const ids: (readonly string[] | undefined)[] = [];
+    for await (const each of lists[0] as AsyncIterable<FoundInStore>)
+      ids.push((await each.currentFiles?.())?.map((path) => path.slice(-42, -6)));
+    expect(ids).toEqual([[two, one], [one]]);
   });
 
   it("names the entries as show does", async () => {

@@ -28,6 +28,7 @@ export const codexAgent: AgentRow<"codex"> = {
   nameId: (path) =>
     /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(path.slice(path.lastIndexOf("/")))?.[0],
   isScattered: true,
+  baseMembers: ["forked_from_id", "history_base"],
   index: {
     file: "session_index.jsonl",
     read(text) {

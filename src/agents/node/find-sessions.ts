@@ -3,8 +3,8 @@
  * later.
  */
 
-import { constants, lstatSync, type Stats } from "node:fs";
-import { type FileHandle, lstat, open, readdir, readFile, realpath } from "node:fs/promises";
+import { constants, existsSync, lstatSync, type Stats } from "node:fs";
+import { type FileHandle, open, readdir, readFile, realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -128,26 +128,27 @@ export async function listSessions(options: Omit<FindOptions, "cwd">): Promise<r
 async function listedInHome(row: Row, home: string, since: number): Promise<readonly ListedSession[]> {
   const { nameId } = row;
   const all = await rowFiles(row, home);
-  const ids = all.map(({ path }) => nameId?.(path));
-  if (ids.includes(undefined)) {
+  if (nameId === undefined) {
     const described = await describeFiles(row, home, all, since);
     return described.map((listed) => ({ listed, describe: async () => listed }));
   }
   const byId = new Map<string, Candidate>();
-  for (const [at, candidate] of all.entries()) {
-    const id = ids[at] as string;
-    const known = byId.get(id);
-    if (known === undefined || known.modified < candidate.modified) byId.set(id, candidate);
+  const unnamed: Candidate[] = [];
+  for (const candidate of all) {
+    const id = nameId(candidate.path);
+    if (id === undefined) {
+      if (candidate.modified >= since) unnamed.push(candidate);
+    } else if ((byId.get(id)?.modified ?? Number.NEGATIVE_INFINITY) < candidate.modified)
+      byId.set(id, candidate);
   }
+  const { found, parts } = await describedSessions(row, home, all, unnamed);
   const readMore = once(async () => row.index?.read(await textFile(join(home, row.index.file))));
   const read = async (candidate: Candidate) => {
     const described = (await describe(row, candidate))?.[1];
     if (described === undefined) return undefined;
     const whole = { ...described, ...(await readMore())?.(candidate.path, described.id) };
-    return {
-      session: readFound({ row, home, candidate, others: [], described: whole }),
-      base: described.base,
-    };
+    const others = parts.get(candidate.path) ?? [];
+    return { session: readFound({ row, home, candidate, others, described: whole }), base: described.base };
   };
   const describeWhole = async (candidate: Candidate) => {
     const found = await read(candidate);
@@ -161,13 +162,16 @@ async function listedInHome(row: Row, home: string, since: number): Promise<read
     }
     return found && withFiles(found.session, [found.session, ...files.values()]);
   };
-  return [...byId]
-    .filter(([, { modified }]) => modified >= since)
-    .map(([id, candidate]) => {
-      const { path, modified, bytes } = candidate;
-      const listed = { format: row.name, id, home, paths: [path], modified, bytes };
-      return { listed, describe: once(() => describeWhole(candidate)) };
-    });
+  const orphans = [...found.values()].map(({ session }) => ({
+    listed: session,
+    describe: async () => session,
+  }));
+  const named = [...byId].map(([id, candidate]): ListedSession => {
+    const others = parts.get(candidate.path) ?? [];
+    const listed = readFound({ row, home, candidate, others, described: { id } });
+    return { listed, describe: once(() => describeWhole(candidate)) };
+  });
+  return [...orphans, ...named].filter(({ listed }) => listed.modified >= since);
 }
 
 function once<T>(task: () => Promise<T>): () => Promise<T> {
@@ -197,13 +201,36 @@ async function describeFiles(
   all: readonly Candidate[],
   since: number,
 ): Promise<readonly FoundSession[]> {
+  const candidates = all.filter(({ modified }) => modified >= since);
+  return withRelated((await describedSessions(row, home, all, candidates)).found);
+}
+
+interface DescribedSession {
+  readonly session: FoundSession;
+  readonly base: string | undefined;
+}
+
+/**
+ * The sessions of some files of a home, by their ids, and the files among them that are parts of a session, by the path of
+ * its own.
+ */
+async function describedSessions(
+  row: Row,
+  home: string,
+  all: readonly Candidate[],
+  candidates: readonly Candidate[],
+): Promise<{
+  readonly found: ReadonlyMap<string, DescribedSession>;
+  readonly parts: ReadonlyMap<string, readonly Candidate[]>;
+}> {
+  const found = new Map<string, DescribedSession>();
+  const parts = new Map<string, Candidate[]>();
+  if (candidates.length === 0) return { found, parts };
   const { index } = row;
   const paths = new Set(all.map(({ path }) => path));
-  const candidates = all.filter(({ modified }) => modified >= since);
   const pairs = (await inParallel(candidates, (candidate) => describe(row, candidate))).filter(
     (pair) => pair !== undefined,
   );
-  const parts = new Map<string, Candidate[]>();
   for (const [candidate, { readPart }] of pairs) {
     if (readPart === undefined) continue;
     const list = parts.get(readPart);
@@ -211,7 +238,6 @@ async function describeFiles(
     else list.push(candidate);
   }
   const more = index?.read(await textFile(join(home, index.file)));
-  const newest = new Map<string, { readonly session: FoundSession; readonly base: string | undefined }>();
   for (const [candidate, described] of pairs) {
     const { path } = candidate;
     const { readPart } = described;
@@ -220,17 +246,15 @@ async function describeFiles(
     const others = readPart === undefined ? (parts.get(path) ?? []) : [];
     const whole = { ...described, ...more?.(path, described.id) };
     const session = readFound({ row, home, candidate, others, described: whole });
-    const known = newest.get(session.id);
+    const known = found.get(session.id);
     if (known !== undefined && known.session.modified >= session.modified) continue;
-    newest.set(session.id, { session, base: described.base });
+    found.set(session.id, { session, base: described.base });
   }
-  return withRelated(newest);
+  return { found, parts };
 }
 
 /** Sessions with the files of those that they started, and of the one that they were forked from. */
-function withRelated(
-  sessions: ReadonlyMap<string, { readonly session: FoundSession; readonly base: string | undefined }>,
-): readonly FoundSession[] {
+function withRelated(sessions: ReadonlyMap<string, DescribedSession>): readonly FoundSession[] {
   const children = new Map<string, string[]>();
   for (const { session, base } of sessions.values()) {
     if (session.parent === undefined || base !== undefined) continue;
@@ -310,7 +334,7 @@ function rowQuestion({ harness }: Row, { questions = [] }: AgentDescription): st
 
 /** An index of an agent. Empty if it cannot be read, or is larger than one that an agent writes. */
 async function textFile(file: string): Promise<string> {
-  const found = await homeCandidate(dirname(file), file);
+  const found = homeCandidate(dirname(file), file);
   if (found === undefined || found.bytes > 16 * 1024 * 1024) return "";
   return await readFile(file, "utf8").catch(() => "");
 }
@@ -372,7 +396,7 @@ export async function sessionFiles(found: FoundSession): Promise<readonly Foreig
   const { home, paths, id } = found;
   // A path from elsewhere could name a file out of the home.
   const own = paths.filter((path) => !path.split("/").includes("..") && !path.startsWith("/"));
-  const named = await Promise.all(own.map((path) => homeCandidate(home, join(home, ...path.split("/")))));
+  const named = own.map((path) => homeCandidate(home, join(home, ...path.split("/"))));
   const [main] = named;
   if (main === undefined)
     throw new SessileError("SESSION_NOT_FOUND", `${paths[0]}: the file is gone`, { details: { id } });
@@ -495,10 +519,12 @@ async function walk(
   folder: string,
   { depth, name }: { readonly depth: number; readonly name: RegExp },
 ): Promise<readonly Candidate[]> {
+  // Most sessions have no folder of their own: to ask for one costs less than an error.
+  if (!existsSync(folder)) return [];
   const found: Candidate[] = [];
   const folders: string[] = [];
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
-    const file = join(folder, entry.name);
+    const file = `${folder}${folder.endsWith(sep) ? "" : sep}${entry.name}`;
     if (entry.isDirectory()) folders.push(file);
     if (!entry.isFile() || !name.test(entry.name)) continue;
     // A promise for each of 10,000 files takes three times as long.
@@ -523,8 +549,8 @@ function statOfFile(file: string): Stats | undefined {
 }
 
 /** A regular file with its size and time; undefined for anything else. */
-async function homeCandidate(home: string, file: string): Promise<Candidate | undefined> {
-  return readCandidate(home, file, await lstat(file).catch(() => undefined));
+function homeCandidate(home: string, file: string): Candidate | undefined {
+  return readCandidate(home, file, statOfFile(file));
 }
 
 function readCandidate(home: string, file: string, stat: Stats | undefined): Candidate | undefined {

@@ -1,6 +1,8 @@
 /** `search`: full text over sessions, newest first, by the search of a store. */
 
+import { closeSync, readSync } from "node:fs";
 import { dirname } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { isOwnAgent } from "../../agents/internal.js";
 import { memoryBlobStore } from "../../blobs/index.js";
 import {
@@ -29,7 +31,7 @@ import {
   timeOption,
   UsageError,
 } from "../command.js";
-import { openRegular } from "../files.js";
+import { openRegularNow } from "../files.js";
 import { readHint } from "../help.js";
 import { damagedLines, type FoundSession, noteDamage } from "../named-session.js";
 import { truncated } from "../output.js";
@@ -202,65 +204,69 @@ class SearchedSessions implements SearchBackend {
   }
 
   async *list(): AsyncGenerator<SearchCandidates> {
-    const all = this.#lists.count === undefined ? "" : ` of ${this.#lists.count}`;
-    let count = 0;
-    let searched = 0;
-    for await (const { found: named, newestAt: modifiedAt } of this.#newestFirst()) {
+    for await (const { found: named, newestAt, restNewestAt } of this.#newestFirst()) {
+      if (named !== undefined) yield* this.#candidates(named, newestAt);
       // Without places: the hits that no later session can precede need not wait for the next file with the words.
-      yield { id: named.id, location: named.path, modifiedAt, at: [] };
-      const mayHave = await this.#mayHave(named);
-      const found = mayHave && named.describe !== undefined ? await named.describe() : named;
-      if (mayHave) count++;
-      searched++;
-      this.#context.out.progress(
-        () => `${count} sessions with the words, ${searched}${all} searched; ${named.path}`,
-      );
-      if (!mayHave || found === undefined) continue;
-      const { id, path } = found;
-      this.#imported = isOwn(found) ? new Map() : await this.#import(found);
-      for (const location of isOwn(found) ? [path] : this.#imported.keys()) {
-        this.#found.set(location, found);
-        yield { id, location, modifiedAt };
-      }
+      yield { id: "", modifiedAt: restNewestAt, at: [] };
+    }
+  }
+
+  async *#candidates(named: FoundSession, modifiedAt: number): AsyncGenerator<SearchCandidates> {
+    const found = named.describe === undefined ? named : await named.describe();
+    if (found === undefined) return;
+    const { id, path } = found;
+    this.#imported = isOwn(found) ? new Map() : await this.#import(found);
+    for (const location of isOwn(found) ? [path] : this.#imported.keys()) {
+      this.#found.set(location, found);
+      yield { id, location, modifiedAt };
     }
   }
 
   /**
-   * Sessions by the time of their newest entry, newest first. A file has at least that time, and a much later one
-   * if it is of a backup that was restored: so files are read at their ends as far as the order needs, and at most
-   * {@link maxAhead} of them before the first is searched.
+   * Sessions with the words by the time of their newest entry, newest first. A file has at least that time, and a
+   * much later one if it is of a backup that was restored: so files are looked at as far as the order needs, and at
+   * most {@link maxAhead} of them before a session that was found is searched. Without a session: a place to show
+   * the hits that are newer than all others.
    */
-  async *#newestFirst(): AsyncGenerator<TimedSession> {
+  async *#newestFirst(): AsyncGenerator<OrderedSession> {
     /** Newest last. */
     const known: TimedSession[] = [];
     const sessions = merged(this.#lists.lists);
-    for (let next = await sessions.next(); ; ) {
+    const all = this.#lists.count === undefined ? "" : ` of ${this.#lists.count}`;
+    let searched = 0;
+    let count = 0;
+    for (let next = await sessions.next(); next.done !== true || known.length > 0; ) {
       this.#context.signal.throwIfAborted();
+      const nextAt = next.done === true ? Number.NEGATIVE_INFINITY : Date.parse(next.value.modified);
       const newest = known.at(-1);
-      const isNewer =
-        next.done !== true &&
-        Date.parse(next.value.modified) > (newest?.newestAt ?? Number.NEGATIVE_INFINITY);
-      if (isNewer && known.length + readAtOnce <= maxAhead) {
-        const more: FoundSession[] = [];
-        for (; next.done !== true && more.length < readAtOnce; next = await sessions.next())
-          more.push(next.value);
-        for (const each of await Promise.all(more.map((found) => this.#timed(found)))) {
-          const at = known.findLastIndex(({ newestAt }) => newestAt < each.newestAt) + 1;
-          known.splice(at, 0, each);
-        }
-      } else if (newest !== undefined) {
+      const isFull = known.length === maxAhead || searched - (newest?.searched ?? searched) >= maxAhead;
+      if (newest !== undefined && (isFull || newest.newestAt >= nextAt)) {
         known.pop();
-        yield newest;
-      } else return;
+        const restAt = Math.max(known.at(-1)?.newestAt ?? 0, isFull ? 0 : nextAt);
+        yield { ...newest, restNewestAt: Math.max(restAt, this.#since) };
+        continue;
+      }
+      const named = next.value as FoundSession;
+      if (newest === undefined) yield { newestAt: nextAt, restNewestAt: nextAt };
+      searched++;
+      this.#context.out.progress(
+        () => `${count} sessions with the words, ${searched}${all} searched; ${named.path}`,
+      );
+      if (nextAt >= this.#since - clockSlack && (await this.#mayHave(named))) {
+        count++;
+        const newestAt = this.#newestAt(named, nextAt);
+        const at = known.findLastIndex((each) => each.newestAt < newestAt) + 1;
+        known.splice(at, 0, { found: named, newestAt, searched });
+      }
+      next = await sessions.next();
     }
   }
 
-  async #timed(found: FoundSession): Promise<TimedSession> {
-    const modified = Date.parse(found.modified);
-    if (modified < this.#since) return { found, newestAt: modified };
-    const newest = await newestTime(found.files ?? [found.path]).catch(() => undefined);
+  #newestAt(found: FoundSession, modified: number): number {
+    if (modified < this.#since) return modified;
+    const newest = newestTime(found.files ?? [found.path]);
     // The search ends at a session before `since`, and an entry before the end of a file may be newer.
-    return { found, newestAt: Math.max(this.#since, Math.min(modified, newest ?? modified)) };
+    return Math.max(this.#since, Math.min(modified, newest ?? modified));
   }
 
   async open(id: string, { location = "" }: { readonly location?: string | undefined }) {
@@ -271,9 +277,7 @@ class SearchedSessions implements SearchBackend {
   }
 
   async #mayHave(found: FoundSession): Promise<boolean> {
-    // Reading a session whose file is gone tells so.
-    const files = isOwn(found) ? [found.path] : await found.currentFiles?.().catch(() => undefined);
-    return files === undefined || this.#filesTest(files, this.#context.signal);
+    return this.#filesTest(isOwn(found) ? [found.path] : filesOf(found), this.#context.signal);
   }
 
   async #import(found: FoundSession): Promise<ReadonlyMap<string, SessionLog>> {
@@ -326,46 +330,53 @@ async function* merged(lists: readonly AsyncIterable<FoundSession>[]): AsyncGene
   }
 }
 
+/** A session with the words. */
 interface TimedSession {
   readonly found: FoundSession;
   /** Milliseconds since 1970. No entry is newer. */
   readonly newestAt: number;
+  /** The number of sessions that were searched when it was found. */
+  readonly searched: number;
 }
 
-/** Files whose ends are read at once. */
-const readAtOnce = 16;
-/** Files of which the ends are read before one is searched. */
+interface OrderedSession extends Partial<TimedSession> {
+  readonly newestAt: number;
+  /** No entry of a later session is newer. */
+  readonly restNewestAt: number;
+}
+
+/** Files that are looked at while a session that was found waits for newer ones. */
 const maxAhead = 64;
 const endBytes = 32 * 1024;
 
 /** The newest time that records at the ends of files have; undefined if the end of one has none. */
-async function newestTime(paths: readonly string[]): Promise<number | undefined> {
+function newestTime(paths: readonly string[]): number | undefined {
   let newest = 0;
   for (const path of paths) {
     // Of a compressed file or a database the end shows any text.
-    if (hidesText(path)) return undefined;
-    const file = await openRegular(path);
-    try {
-      const { size } = await file.stat();
-      const { bytesRead, buffer } = await file.read(
-        Buffer.allocUnsafe(endBytes),
-        0,
-        endBytes,
-        Math.max(0, size - endBytes),
-      );
-      const text = buffer.toString("latin1", 0, bytesRead);
-      // Within a text the quotation marks have backslashes.
-      const times = [...text.matchAll(/"(?:timestamp|lastUpdated)" ?: ?"([\dT:.Z+-]{20,35})"/g)].map(
-        ([, time = ""]) => Date.parse(time),
-      );
-      const last = times.reduce((latest, time) => Math.max(latest, time), Number.NEGATIVE_INFINITY);
-      if (!Number.isFinite(last)) return undefined;
-      newest = Math.max(newest, last);
-    } finally {
-      await file.close();
-    }
+    const end = hidesText(path) ? undefined : fileEnd(path);
+    if (end === undefined) return undefined;
+    // Within a text the quotation marks have backslashes.
+    const times = end.matchAll(/"(?:timestamp|lastUpdated)" ?: ?"([\dT:.Z+-]{20,35})"/g);
+    let last = Number.NEGATIVE_INFINITY;
+    for (const [, time = ""] of times) last = Math.max(last, Date.parse(time) || last);
+    if (last < 0) return undefined;
+    newest = Math.max(newest, last);
   }
   return newest === 0 ? undefined : newest;
+}
+
+/** The end of a file as Latin-1; undefined if it cannot be read. */
+function fileEnd(path: string): string | undefined {
+  const file = openRegularNow(path);
+  if (file === undefined) return undefined;
+  try {
+    const bytes = Buffer.allocUnsafe(endBytes);
+    const length = readSync(file.fd, bytes, 0, endBytes, Math.max(0, file.size - endBytes));
+    return bytes.toString("latin1", 0, length);
+  } finally {
+    closeSync(file.fd);
+  }
 }
 
 /** pi's files are this library's own. */
@@ -390,10 +401,27 @@ const textsOfImports = [
   "The following tool was executed by the user",
 ].map(foldCase);
 
+/** Some milliseconds of work. */
+const bytesBetweenTurns = 4 * 1024 * 1024;
+
 const hidesText = (path: string) => /\.(?:zst|db)$/.test(path);
 
-/** Makes the test of a query's text. */
-export function filesTest(text: string): (paths: readonly string[], signal: AbortSignal) => Promise<boolean> {
+/** The files of a session of another agent. The first one is looked at before the others are sought. */
+async function* filesOf(found: FoundSession): AsyncGenerator<string> {
+  const { path } = found;
+  yield path;
+  // That of a session whose file is gone is opened again: reading it tells so.
+  const files = await found.currentFiles?.().catch(() => ["", path]);
+  for (const other of files?.slice(1) ?? []) yield other;
+}
+
+type FilePaths = Iterable<string> | AsyncIterable<string>;
+
+/**
+ * Makes the test of a query's text. It reads files without promises, which take longer than the bytes of a short
+ * session, and lets the process do other things after some milliseconds.
+ */
+export function filesTest(text: string): (paths: FilePaths, signal: AbortSignal) => Promise<boolean> {
   const words = parseQuery(text).flatMap((phrase) => phrase.words.map((word) => word.text));
   // JSON writes letters and digits of ASCII as they are, but for escapes that are not needed. Files without a
   // letter are rare.
@@ -404,27 +432,34 @@ export function filesTest(text: string): (paths: readonly string[], signal: Abor
   );
   const wanted = [...new Set(plain.map((word) => word.slice(0, maxWordLength)))];
   const bytes = Buffer.alloc(overlap + chunkBytes);
+  let sinceTurn = 0;
   return async (paths, signal) => {
     let missing: readonly string[] = wanted;
-    for (const path of missing.length === 0 ? [] : paths) {
+    for await (const path of missing.length === 0 ? [] : paths) {
       // A compressed file and a database do not show their text.
       if (hidesText(path)) return true;
-      const file = await openRegular(path).catch(() => undefined);
-      // Opening it tells why it is not readable.
+      const file = openRegularNow(path);
+      // Reading the session tells why its file cannot be read.
       if (file === undefined) return true;
+      const { fd, size } = file;
       try {
-        for (let kept = 0; ; ) {
-          signal.throwIfAborted();
-          const { bytesRead } = await file.read(bytes, kept, bytes.length - kept);
-          if (bytesRead === 0) break;
-          const chunk = bytes.subarray(0, kept + bytesRead);
+        for (let at = 0, kept = 0; at < size; ) {
+          const length = readSync(fd, bytes, kept, bytes.length - kept, at);
+          if (length === 0) break;
+          const chunk = bytes.subarray(0, kept + length);
           missing = missing.filter((word) => !hasWord(chunk, word));
           if (missing.length === 0 || hidesCharacters(chunk)) return true;
+          at += length;
           kept = Math.min(overlap, chunk.length);
           bytes.copyWithin(0, chunk.length - kept, chunk.length);
+          sinceTurn += length;
+          if (sinceTurn < bytesBetweenTurns) continue;
+          sinceTurn = 0;
+          await nextTurn();
+          signal.throwIfAborted();
         }
       } finally {
-        await file.close();
+        closeSync(fd);
       }
     }
     return missing.length === 0;
@@ -449,18 +484,25 @@ function hasWord(bytes: Buffer, word: string): boolean {
  * over 32 bytes of ASCII takes 0.15 s for a gigabyte, one over each byte 0.9 s.
  */
 function hidesCharacters(bytes: Buffer): boolean {
-  for (let at = bytes.indexOf("\\u"); at >= 0; at = bytes.indexOf("\\u", at + 1)) {
+  for (let at = bytes.indexOf("\\u"); at >= 0; at = bytes.indexOf("\\u", at + 2)) {
     // That of a control character hides none.
-    if (/^(?!00[01])[0-9a-f]{4}/i.test(bytes.toString("latin1", at + 2, at + 6))) return true;
+    const isControl = isWordAt(bytes, at + 2, "000") || isWordAt(bytes, at + 2, "001");
+    if (!isControl && /^[0-9a-f]{4}/i.test(bytes.toString("latin1", at + 2, at + 6))) return true;
   }
   const parts = new Uint32Array(bytes.buffer, bytes.byteOffset, Math.ceil(bytes.length / 32) * 8);
   const part = (at: number) => parts[at] as number;
   for (let at = 0; at < parts.length; at += 8) {
     const first = part(at) | part(at + 1) | part(at + 2) | part(at + 3);
     const second = part(at + 4) | part(at + 5) | part(at + 6) | part(at + 7);
-    if (((first | second) & 0x80808080) === 0) continue;
-    for (let byte = at * 4; byte < at * 4 + 32; byte++)
-      if ((bytes[byte] ?? 0) >= 0x80 && hidesLetters(bytes, byte)) return true;
+    if (((first | second) & highBits) === 0) continue;
+    for (let word = at; word < at + 8; word++) {
+      if ((part(word) & highBits) === 0) continue;
+      for (let byte = word * 4; byte < word * 4 + 4; byte++)
+        if ((bytes[byte] ?? 0) >= 0x80 && hidesLetters(bytes, byte)) return true;
+    }
   }
   return false;
 }
+
+/** Of the four bytes of a part: none of ASCII has it. */
+const highBits = 0x80808080;
