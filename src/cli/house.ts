@@ -14,7 +14,7 @@ import {
 } from "../viewer/internal.js";
 import type { CommandContext, Parsed } from "./command.js";
 import { searchFound } from "./commands/search.js";
-import { Spending } from "./commands/stats.js";
+import { openCounted, Spending } from "./commands/stats.js";
 import type { FoundSession, SourceNotes } from "./named-session.js";
 import { Output } from "./output.js";
 import { namedSessions, parsedQuery, searchedList } from "./sources.js";
@@ -114,7 +114,7 @@ export class House {
     costs.total = sessions.length;
     for (const { found } of sessions) {
       this.#context.signal.throwIfAborted();
-      const opened = await found.open().catch(() => undefined);
+      const opened = await openCounted(found).catch(() => undefined);
       if (opened !== undefined) {
         try {
           for (const session of [opened.session, ...opened.children]) await costs.spending.add(session);

@@ -164,20 +164,3 @@ export function unknownSession(path: string): SessileError {
   const message = `${path} is no session of a known agent; sessile salvage recovers one whose first line is lost`;
   return new SessileError("NO_HEADER", message, { details: { path, lines: 1 } });
 }
-
-/**
- * Opens one of many sessions. One that cannot be read is named on standard error, and the command
- * continues: its exit code becomes 3.
- */
-export async function openOrSkip(
-  named: NamedSession,
-  { out, signal }: CommandContext,
-): Promise<OpenedSession | undefined> {
-  try {
-    return await named.open();
-  } catch (error) {
-    signal.throwIfAborted();
-    out.skip(named.path, error);
-    return undefined;
-  }
-}

@@ -1,6 +1,8 @@
 /** `stats`: calls, tokens and costs of sessions. */
 
 import { isAbsolute, relative, resolve } from "node:path";
+import type { ImportedSession } from "../../agents/index.js";
+import { memoryBlobStore } from "../../blobs/index.js";
 import { type FileRecord, fileLedger } from "../../compaction/index.js";
 import { estimateMessageTokens } from "../../content/estimate/index.js";
 import { type ContextMessage, contextFrom } from "../../content/index.js";
@@ -17,10 +19,10 @@ import {
 } from "../../providers/cost/internal.js";
 import { project, type RequestPrefix } from "../../providers/index.js";
 import { toolsAsRecorded } from "../../providers/internal.js";
-import type { Session } from "../../session/index.js";
+import type { Session, SessionEntry, SessionTree } from "../../session/index.js";
 import { type CommandBody, type CommandContext, textOption, textOptions, UsageError } from "../command.js";
 import { readRegular } from "../files.js";
-import { type OpenedSession, openOrSkip } from "../named-session.js";
+import { damagedRecords, type NamedSession, type OpenedSession } from "../named-session.js";
 import { type Output, table } from "../output.js";
 import { locateAll, sourceOptions } from "../sources.js";
 import { targets } from "./project.js";
@@ -101,12 +103,13 @@ const stats: CommandBody = {
     for (const each of named) {
       signal.throwIfAborted();
       out.progress(() => `${sums.sessions} of ${named.length} sessions`);
-      const opened = named.length === 1 ? await each.open() : await openOrSkip(each, context);
+      const isOne = named.length === 1;
+      const opened = isOne ? await each.open() : await countedOrSkip(each, context);
       if (opened === undefined) continue;
       try {
         await add(opened, sums, seen);
         await addCounted(opened, sums.counted);
-        if (named.length === 1) sums.branch = await sessionBranch(opened);
+        if (isOne) sums.branch = await sessionBranch(opened as OpenedSession);
       } finally {
         await opened.close();
       }
@@ -116,6 +119,64 @@ const stats: CommandBody = {
     return 0;
   },
 };
+
+/** What sums are made of: a session, or the entries of one. */
+export interface CountedSession extends Pick<Session, "header" | "entry"> {
+  tree(): Promise<Pick<SessionTree, "walk">>;
+}
+
+interface Counted extends Pick<OpenedSession, "damaged" | "report" | "close"> {
+  readonly session: CountedSession;
+  readonly children: readonly CountedSession[];
+}
+
+/**
+ * A session to sum: that of another agent as it was imported. In a store it would be written and read once more, which
+ * takes as long as the import.
+ */
+export async function openCounted(named: NamedSession): Promise<Counted> {
+  if (named.home === undefined || named.read === undefined) return named.open();
+  const imported = await named.read({ blobs: memoryBlobStore(), keep: "none" });
+  const { report, children } = imported;
+  const session = countedSession(imported);
+  const damaged = damagedRecords(report);
+  return { damaged, report, session, children: children.map(countedSession), close: async () => {} };
+}
+
+function countedSession({ header, entries }: ImportedSession): CountedSession {
+  const byId = new Map(entries.map((entry) => [entry.id, entry]));
+  const children = new Map<string | null, SessionEntry[]>();
+  for (const entry of entries) {
+    const parentId = entry.parentId !== null && byId.has(entry.parentId) ? entry.parentId : null;
+    const siblings = children.get(parentId);
+    if (siblings === undefined) children.set(parentId, [entry]);
+    else siblings.push(entry);
+  }
+  function* walk() {
+    const left = [...(children.get(null) ?? [])].reverse();
+    for (let entry = left.pop(); entry !== undefined; entry = left.pop()) {
+      const { id, parentId, type, timestamp } = entry;
+      const role = type === "message" ? { role: entry.message.role } : {};
+      yield { node: { id, parentId, type, timestamp, ...role }, depth: 0 };
+      left.push(...[...(children.get(id) ?? [])].reverse());
+    }
+  }
+  return { header, tree: async () => ({ walk }), entry: async (id) => byId.get(id) };
+}
+
+/** One that cannot be read is named on standard error, and the command continues: its exit code becomes 3. */
+async function countedOrSkip(
+  named: NamedSession,
+  { out, signal }: CommandContext,
+): Promise<Counted | undefined> {
+  try {
+    return await openCounted(named);
+  } catch (error) {
+    signal.throwIfAborted();
+    out.skip(named.path, error);
+    return undefined;
+  }
+}
 
 /** @throws UsageError for a file without a list */
 async function filePrices(file: string | undefined, { cwd, signal }: CommandContext): Promise<CostOptions> {
@@ -143,7 +204,7 @@ function jsonValue(text: string): unknown {
   }
 }
 
-async function add(opened: OpenedSession, sums: Sums, seen: Set<string>): Promise<void> {
+async function add(opened: Counted, sums: Sums, seen: Set<string>): Promise<void> {
   sums.sessions++;
   sums.damaged += opened.damaged;
   for (const session of [opened.session, ...opened.children]) {
@@ -153,10 +214,7 @@ async function add(opened: OpenedSession, sums: Sums, seen: Set<string>): Promis
 }
 
 /** Compares what an agent counted with the replies of its files at the prices of the table. */
-async function addCounted(
-  { report, session, children }: OpenedSession,
-  counted: Sums["counted"],
-): Promise<void> {
+async function addCounted({ report, session, children }: Counted, counted: Sums["counted"]): Promise<void> {
   if (report?.agentCost === undefined) return;
   const alone = new Spending([], {});
   for (const each of [session, ...children]) await alone.add(each);
@@ -167,7 +225,7 @@ async function addCounted(
   counted.byReplies += alone.all.cost;
 }
 
-async function addMessages(session: Session, sums: Sums, seen: Set<string>): Promise<void> {
+async function addMessages(session: CountedSession, sums: Sums, seen: Set<string>): Promise<void> {
   for (const { node } of (await session.tree()).walk()) {
     // A fork has copies of entries, with their ids and times.
     const key = `${node.id} ${node.timestamp}`;
@@ -416,7 +474,7 @@ export class Spending {
   }
 
   /** Adds the calls of a session that no session before it has. */
-  async add(session: Session): Promise<void> {
+  async add(session: CountedSession): Promise<void> {
     const keys: string[] = [];
     for (const call of await sessionCalls(session)) {
       const key = callKey(call);
@@ -433,7 +491,7 @@ export class Spending {
     for (const key of keys) this.#seen.add(key);
   }
 
-  #addCall(call: Call, session: Session, cost: Cost | undefined): void {
+  #addCall(call: Call, session: CountedSession, cost: Cost | undefined): void {
     // A cost that the session records needs no price.
     const row = cost === call.usage.cost ? undefined : priceForModel(call.model, this.#prices);
     if (row !== undefined && row.asOf > (this.pricesAsOf ?? "")) this.pricesAsOf = row.asOf;
@@ -464,7 +522,7 @@ function addTo(spent: Spent, { usage }: Call, cost: number | undefined): void {
   else spent.cost += cost;
 }
 
-function callName({ model }: Call, session: Session, by: Grouping): string {
+function callName({ model }: Call, session: CountedSession, by: Grouping): string {
   // The price is that of the model that replied.
   if (by === "model") return model.responseModel ?? model.model;
   if (by === "project") return session.header.cwd;

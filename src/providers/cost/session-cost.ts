@@ -1,7 +1,7 @@
 /** The cost of a session: a sum over the calls that its entries record. */
 
 import type { ToolResultMessage, Usage } from "../../content/index.js";
-import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
+import type { EntryNode, Session, SessionEntry, SessionTree, UnknownEntry } from "../../session/index.js";
 import {
   addCost,
   type Cost,
@@ -87,17 +87,17 @@ export async function sessionCost(
   session: CostedSession,
   options: SessionCostOptions = {},
 ): Promise<SessionCost> {
-  return sumCalls(await sessionCalls(session, options), options);
+  const { leafId } = options;
+  const path = leafId === undefined ? undefined : (await session.tree()).path(leafId);
+  return sumCalls(await sessionCalls(session, path), options);
 }
 
 /** The calls of a session in the order of its tree; see {@link sessionCost}. */
 export async function sessionCalls(
-  session: CostedSession,
-  options: Pick<SessionCostOptions, "leafId"> = {},
+  session: Pick<CostedSession, "entry"> & { tree(): Promise<Pick<SessionTree, "walk">> },
+  path?: readonly EntryNode[],
 ): Promise<readonly Call[]> {
-  const { leafId } = options;
-  const tree = await session.tree();
-  const nodes = leafId === undefined ? Array.from(tree.walk(), ({ node }) => node) : tree.path(leafId);
+  const nodes = path ?? Array.from((await session.tree()).walk(), ({ node }) => node);
   const inForce = new Map<string, NamedModel>();
   // An update replaces the calls of its message.
   const calls = new Map<string, readonly Call[]>();
