@@ -1,11 +1,17 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { assistantMessage, toolResult, userMessage } from "sessile";
+import fc from "fast-check";
+import { assistantMessage, memorySessionStore, toolResult, userMessage } from "sessile";
+import { importSession } from "sessile/interop";
 import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
+import { formats } from "../../src/agents/internal.js";
+import { openCounted } from "../../src/cli/commands/stats.js";
 import * as transcript from "../agents/claude-code/transcript.js";
+import { transcripts } from "../arbitraries/claude-code.js";
+import { rounds } from "../support/rounds.js";
 import { call } from "./call.js";
 import { type CcusageDays, ccusageRows, sorted, statsRows, writeHomes } from "./ccusage-homes.js";
 
@@ -23,6 +29,34 @@ async function stats(homes: "alike" | "differing", agent: string) {
   const words = ["stats", "all", "--agent", agent, "--by", "model", "--by", "day", "--json"];
   return (await call(words, { cwd: dir, env })).json[0];
 }
+
+describe("the sums of several sessions", () => {
+  it("are made of imports as of the sessions that a store makes of them", async () => {
+    const from = await Promise.all(Object.values(formats).map((load) => load()));
+    let entries = 0;
+    await fc.assert(
+      fc.asyncProperty(transcripts, async (records) => {
+        const bytes = new TextEncoder().encode(records.map((each) => `${JSON.stringify(each)}\n`).join(""));
+        const imported = await importSession([{ path: "a.jsonl", bytes }], { from, keep: "none" }).catch(
+          () => undefined,
+        );
+        if (imported === undefined) return;
+        const named = { agent: "claude-code", path: "a.jsonl", home: "/", read: async () => imported };
+        const counted = await openCounted({ ...named, open: () => expect.unreachable() });
+        const stored = await memorySessionStore().adopt(imported);
+        // A store records the leaf too.
+        const all = Array.from((await stored.tree()).walk(), ({ node }) => node);
+        const nodes = all.filter(({ type }) => type !== "leaf");
+        expect(Array.from((await counted.session.tree()).walk(), ({ node }) => node)).toEqual(nodes);
+        for (const { id } of nodes)
+          expect(JSON.parse(JSON.stringify(await counted.session.entry(id)))).toEqual(await stored.entry(id));
+        entries += nodes.length;
+      }),
+      { numRuns: rounds(40, 400) },
+    );
+    expect(entries).toBeGreaterThan(100);
+  });
+});
 
 describe("stats beside ccusage 17", () => {
   it("has its tokens by model and day for Claude Code: forks, subagents, replies of several lines", async () => {

@@ -320,9 +320,18 @@ function sessionBuilder(session: AppendSource["original"] | undefined, foreignId
 /** Lines of the start that are looked at. */
 const maxLines = 100;
 
+/** The texts of windows, which several looks at one session share: to decode one takes as long as to look at it. */
+const windowTexts = new WeakMap<Uint8Array, string>();
+
+function windowText(bytes: Uint8Array): string {
+  const known = windowTexts.get(bytes) ?? new TextDecoder().decode(bytes);
+  windowTexts.set(bytes, known);
+  return known;
+}
+
 /** The objects of the lines of a window. A first line that is cut at its start is no JSON, and left out. */
 export function* readRecords(bytes: Uint8Array, lines = maxLines): Generator<ForeignObject> {
-  const text = new TextDecoder().decode(bytes);
+  const text = windowText(bytes);
   let at = 0;
   for (let line = 0; line < lines && at < text.length; line++) {
     const feed = text.indexOf("\n", at);
@@ -338,7 +347,8 @@ export function* lastRecords(
   { head, tail }: AgentWindows,
   texts: readonly string[],
 ): Generator<ForeignObject> {
-  const text = new TextDecoder().decode(tail);
+  const text = windowText(tail);
+  if (!texts.some((each) => text.includes(each))) return;
   const start = head === tail ? 0 : text.indexOf("\n") + 1;
   for (let end = text.length; end > start; ) {
     const at = Math.max(text.lastIndexOf("\n", end - 1) + 1, start);
