@@ -181,7 +181,7 @@ export function timeOption(parsed: Parsed, name: string, now: number): Date | un
 
 /** The time of an ISO 8601 date; NaN for another text, and for a day that its month does not have. */
 function dateMs(text: string): number {
-  const [, day = ""] = /^(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d\S*)?$/.exec(text) ?? [];
+  const [, day = ""] = /^(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d\S{0,24})?$/.exec(text) ?? [];
   const midnight = new Date(`${day}T00:00:00Z`);
   // `Date` counts on into the next month.
   const isDay = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);

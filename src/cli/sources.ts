@@ -201,7 +201,7 @@ function namedPlaces(parsed: Parsed, context: CommandContext, { agent }: SourceQ
   if (address !== undefined && isDatabase(address))
     return { database: address, dirs: [], isOwn: false, isForeign: false };
   const dir = address ?? textOption(parsed, "dir");
-  if (address !== undefined && /^\w{2,}:\/\//.test(address))
+  if (address !== undefined && /^\w{2,32}:\/\//.test(address))
     throw new UsageError(
       `--store: expected a directory, sqlite:FILE, or postgres://…, got ${SessileError.printable(address)}`,
     );
@@ -371,7 +371,7 @@ async function findNamed(name: string, parsed: Parsed, context: CommandContext):
   if (match === undefined) {
     for (const tell of held) tell();
     const short = name.length < minPrefix ? `; a start of an id has at least ${minPrefix} characters` : "";
-    const file = /\.\w+$/.test(name) ? `there is no file ${SessileError.printable(name)}, and ` : "";
+    const file = /\.\w{1,8}$/.test(name) ? `there is no file ${SessileError.printable(name)}, and ` : "";
     throw notFound(name, `${file}no session has the id ${SessileError.printable(name)}${short}`);
   }
   if (matches.length > 1) {

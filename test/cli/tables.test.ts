@@ -77,6 +77,7 @@ describe("wrong words", () => {
     [["salvage", "x.jsonl", "--to", "package.json"], "package.json exists: choose another name"],
     [["view", "x.jsonl", "-o", "package.json"], "package.json exists: choose another name"],
     [["stats", "x.jsonl", "--prices", "README.md"], "--prices: expected a JSON list of prices in README.md"],
+    [["sync", "src", "./src"], "sync: expected two stores, got one twice"],
     [["archive", "statu"], 'archive: expected status, got "statu"; did you mean status?'],
     [["blobs", "verfy"], "did you mean verify?"],
     [["docter"], "did you mean doctor?"],

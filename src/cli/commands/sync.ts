@@ -125,6 +125,7 @@ const sync: CommandBody = {
       throw new SessileError("SESSION_NOT_FOUND", `there is no directory ${SessileError.printable(a)}`, {
         details: { id: a },
       });
+    if (a === b) throw new UsageError("sync: expected two stores, got one twice");
     const hasBlobs = [a, b].some((dir) => existsSync(join(dirname(dir), "blobs")));
     const blobs = { from: fileBlobStore({ dir: dirname(a) }), to: fileBlobStore({ dir: dirname(b) }) };
     const options = { signal, ...(hasBlobs ? { blobs: () => blobs } : {}) };
