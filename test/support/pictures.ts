@@ -25,7 +25,7 @@ export const still: BrowserContextOptions = { locale: "en-US", timezoneId: "UTC"
 /**
  * A picture differs if more than so many pixels of a square of 16 by 16 do, each by more than a hundredth of the way
  * from black to white: a border is 16 of them. Fonts are those of a package (fonts.conf), so that Chromium 150 and 156
- * draw the same pixels; test/viewer/page/pictures.test.ts has what this finds, and what it does not.
+ * draw the same pixels of sessions; test/viewer/page/pictures.test.ts has what this finds, and what it does not.
  */
 const comparison = { threshold: 0.01, includeAA: true, windowSize: 16 };
 export const mostDifferent = 8;
