@@ -131,7 +131,7 @@ export const modules = [
       subpath(
         "openai-agents",
         1,
-        "40.5 kB",
+        "41 kB",
         "a session of the OpenAI Agents SDK",
         "frameworks/openai-agents/index",
       ),
