@@ -1,6 +1,14 @@
 import type { AssistantMessage, Message, SessionEntry, SessionHeader, ToolCall, UnknownEntry } from "sessile";
+import { type ViewerOptions, type ViewerSource, viewerHtml } from "../../src/viewer/html.js";
 import { SessionModel } from "../../src/viewer/model/session-model.js";
 import type { PageSession } from "../../src/viewer/page-data.js";
+
+export type { ViewerSource };
+
+/** The page of a session. */
+export async function pageOf(source: ViewerSource, options: ViewerOptions): Promise<string> {
+  return (await viewerHtml(source, options)).parts.join("");
+}
 
 type Entry = SessionEntry | UnknownEntry;
 type Draft<E = SessionEntry> = E extends SessionEntry ? Omit<E, "id" | "parentId" | "timestamp"> : never;

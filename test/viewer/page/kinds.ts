@@ -4,7 +4,6 @@ import { type BlobStore, memoryBlobStore } from "sessile";
 import { fromUIMessages } from "sessile/ai-sdk";
 import { importSession } from "sessile/interop";
 import { opencode } from "sessile/opencode";
-import type { ViewerSource } from "../../../src/viewer/internal.js";
 import {
   type Fields,
   mainPath,
@@ -17,9 +16,9 @@ import {
 import { answered, item, read as readCodex, rollout, said, turn } from "../../agents/codex/samples.js";
 import { base64, png } from "../../attachments/samples.js";
 import { encodeUtf8 } from "../../support/plain-values.js";
-import { Entries } from "../session.js";
+import { Entries, pageOf, type ViewerSource } from "../session.js";
 
-export interface Kind {
+interface Kind {
   readonly source: ViewerSource;
   readonly agent: string;
   readonly blobs?: BlobStore;
@@ -430,7 +429,7 @@ async function useChat(): Promise<Kind> {
 }
 
 /** By the name of the picture. */
-export const kinds: Readonly<Record<string, () => Kind | Promise<Kind>>> = {
+const kinds: Readonly<Record<string, () => Kind | Promise<Kind>>> = {
   "claude-code-subagents": claudeSubagents,
   "claude-code-workflow": claudeWorkflow,
   codex: codexSession,
@@ -438,3 +437,13 @@ export const kinds: Readonly<Record<string, () => Kind | Promise<Kind>>> = {
   "pi-compactions": piCompactions,
   "use-chat": useChat,
 };
+
+export const kindNames = Object.keys(kinds);
+
+/** The page of a session of a kind. */
+export async function kindPage(name: string, template: string): Promise<string> {
+  const kind = await kinds[name]?.();
+  if (kind === undefined) throw new Error(`no kind ${name}`);
+  const { source, ...options } = kind;
+  return pageOf(source, { template, ...options });
+}

@@ -6,9 +6,8 @@ import type { Browser, Page } from "playwright-core";
 import type { Message } from "sessile";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildViewer } from "../../../scripts/viewer.mjs";
-import { viewerHtml } from "../../../src/viewer/internal.js";
 import { axeFindings, startChromium, withoutChromium } from "../../support/chromium.js";
-import { Entries } from "../session.js";
+import { Entries, pageOf } from "../session.js";
 import { richEntries } from "./samples.js";
 
 // How the page looks and folds; pictures.test.ts compares its pixels.
@@ -76,8 +75,7 @@ async function open(
   colorScheme: "light" | "dark" = "light",
 ): Promise<Page> {
   const path = join(dir, `${entries.header.id}.html`);
-  const { parts } = await viewerHtml(entries.source, { template, agent: "sessile" });
-  writeFileSync(path, parts.join(""));
+  writeFileSync(path, await pageOf(entries.source, { template, agent: "sessile" }));
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme,
