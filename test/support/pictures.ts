@@ -51,6 +51,11 @@ export async function takeSheet(
     page.setDefaultTimeout(60_000);
     await page.setViewportSize({ width, height });
     await open(page, width);
+    // Chromium 150 and 156 cut the words of a narrow select at other letters.
+    await page.evaluate(() => {
+      for (const select of document.querySelectorAll("select"))
+        select.style.setProperty("color", "transparent", "important");
+    });
     for (const [row, colorScheme] of schemes.entries()) {
       await page.emulateMedia({ colorScheme });
       PNG.bitblt(await takeShot(page), sheet, 0, 0, width, height, left, row * height);
