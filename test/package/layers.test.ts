@@ -4,7 +4,7 @@ import { entries, root } from "../../scripts/entries.mjs";
 import { checkLayers } from "../support/layers.js";
 import { readFolder, readSources } from "../support/sources.js";
 
-const innerTests = 225;
+const innerTests = 226;
 const entryPoints = entries.map(({ source }) => source);
 
 describe("the sources", () => {

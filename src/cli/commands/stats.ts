@@ -153,12 +153,12 @@ function countedSession({ header, entries }: ImportedSession): CountedSession {
     else siblings.push(entry);
   }
   function* walk() {
-    const left = [...(children.get(null) ?? [])].reverse();
+    const left = (children.get(null) ?? []).toReversed();
     for (let entry = left.pop(); entry !== undefined; entry = left.pop()) {
       const { id, parentId, type, timestamp } = entry;
       const role = type === "message" ? { role: entry.message.role } : {};
       yield { node: { id, parentId, type, timestamp, ...role }, depth: 0 };
-      left.push(...[...(children.get(id) ?? [])].reverse());
+      for (const child of (children.get(id) ?? []).toReversed()) left.push(child);
     }
   }
   return { header, tree: async () => ({ walk }), entry: async (id) => byId.get(id) };
