@@ -1,6 +1,7 @@
 /** Places the cache markers of a request. */
 
 import type { NeutralRequest, Part, Turn } from "./request.js";
+import { isTurnOnly } from "./turn-only.js";
 
 /** The position of a cache marker: after the system text, or after a turn. */
 export type CacheBreakpoint = "system" | number;
@@ -43,8 +44,8 @@ export function breakpointParts(
   return marked;
 }
 
-/** The last part of a turn that can have a marker: reasoning and opaque blocks cannot. */
+/** The last part of a turn that can have a marker: reasoning, opaque blocks and what a provider clears cannot. */
 function lastMarkable(turn: Turn): Part | undefined {
-  if (turn.role === "user") return turn.parts.at(-1) ?? turn.results.at(-1);
+  if (turn.role === "user") return turn.parts.findLast((part) => !isTurnOnly(part)) ?? turn.results.at(-1);
   return turn.parts.findLast(({ type }) => type === "text" || type === "call");
 }

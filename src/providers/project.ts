@@ -60,6 +60,7 @@ import {
   type Target,
   type TargetRules,
 } from "./target.js";
+import { repeatTurnOnly } from "./turn-only.js";
 import { requestUsage } from "./usage.js";
 
 /**
@@ -142,7 +143,8 @@ async function projectAfter<V>(
     : inlineAsResources(whole, needsDigests(options), "assistant", from);
   const selected = selectMessages(inlined.context.items, { model, rules, losses, from });
   const { system, messages } = isLatest ? latestOnly(items, selected, losses) : selected;
-  const turns = pairTurns(items, messages, { rules, losses, earlier: before?.calls });
+  const paired = pairTurns(items, messages, { rules, losses, earlier: before?.calls });
+  const turns = rules.turnOnly === undefined ? paired : repeatTurnOnly(paired, items, before?.turns);
   const systemText = JSON.stringify(system);
   const isAlone =
     key !== undefined &&

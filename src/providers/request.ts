@@ -27,6 +27,8 @@ export interface TextPart {
   readonly instructions?: string;
   /** The change of tools that the text tells of, for targets that have blocks or items for it. */
   readonly toolChange?: ToolChange;
+  /** The type of the custom message, if the text counts until the user's next message and the provider clears it. */
+  readonly turnOnly?: string;
   readonly origin: Origin;
 }
 

@@ -4,6 +4,7 @@ import type {
   AssistantMessage,
   Context,
   ContextMessage,
+  CustomMessage,
   SystemMessage,
   ToolResultMessage,
 } from "../content/index.js";
@@ -163,7 +164,7 @@ function messageDraft(
     case "user":
       return user(named(reader.userParts(message.content, origin, "user"), message.name, origin));
     case "custom":
-      return user(reader.userParts(message.content, origin, "user"));
+      return user(custom(message, origin, reader, options.rules));
     case "assistant":
       return assistant(message, origin, reader, options);
     case "toolResult":
@@ -179,6 +180,17 @@ function messageDraft(
     default:
       return unreachable(message);
   }
+}
+
+function custom(
+  { customType, content }: CustomMessage,
+  origin: Origin,
+  reader: BlockReader,
+  { turnOnly = [] }: TargetRules,
+): readonly PendingUserPart[] {
+  const parts = reader.userParts(content, origin, "user");
+  if (!turnOnly.includes(customType)) return parts;
+  return parts.map((part) => (part.type === "text" ? { ...part, turnOnly: customType } : part));
 }
 
 function named(

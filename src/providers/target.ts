@@ -133,6 +133,12 @@ export interface TargetRules {
    */
   readonly toolChanges?: "all" | "additions";
   /**
+   * Types of custom messages whose texts count until the user's next message, for a provider that clears them then,
+   * or at a result. `render` gets them behind each result of the turn, with `turnOnly`. @default none: they are texts
+   * like others
+   */
+  readonly turnOnly?: readonly string[];
+  /**
    * How an own opaque block with media is sent back, such as an image that the model made: `always`, since the
    * provider requires its history; `replayed`, as the replay policy decides; `never`. A descriptor replaces a
    * block that is not sent. @default "always"

@@ -5,6 +5,7 @@ import { outlineOfOpaque } from "./media-part.js";
 import { modelFacts } from "./models/internal.js";
 import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./request.js";
 import type { Target } from "./target.js";
+import { isTurnOnly } from "./turn-only.js";
 
 /** The estimated cost of a request: tokens, except for the last two. */
 export interface ProjectionUsage {
@@ -75,9 +76,13 @@ export function requestUsage(
     }
   };
   system.forEach(add);
-  for (const turn of turns) {
-    if (turn.role === "user") turn.results.forEach(add);
-    turn.parts.forEach(add);
+  const last = turns.findLastIndex(({ role }) => role === "user");
+  for (const [at, turn] of turns.entries()) {
+    if (turn.role === "user") {
+      turn.results.forEach(add);
+      // A provider does not count what it cleared.
+      turn.parts.filter((part) => at === last || !isTurnOnly(part)).forEach(add);
+    } else turn.parts.forEach(add);
   }
   const tools = declared === undefined ? 0 : estimateToolTokens(declared, model);
   const total = text + images + documents + tools + framing;

@@ -139,13 +139,18 @@ export function anthropicModel(
       // A thread keeps the tools of its first request.
       const declared = isContinued || tools.length === 0 ? {} : { tools };
       const body = { model, max_tokens: maxTokens, ...request, ...declared, ...value, stream: true };
-      const beta = value.thread === undefined ? {} : { headers: { "anthropic-beta": threads } };
+      const betas = [
+        ...(value.thread === undefined ? [] : [threads]),
+        ...(value.messages.some((message) => "clear_at" in message) ? [clearing] : []),
+      ];
+      const beta = betas.length === 0 ? {} : { headers: { "anthropic-beta": betas.join(",") } };
       return anthropicStream(await client.messages.create(body, { signal, ...beta }), { ...options, signal });
     },
   };
 }
 
 const threads = "message-threads-2026-08-12";
+const clearing = "mid-conversation-system-clear-at-2026-08-21";
 
 /** The method of OpenAI's client that {@link openaiResponsesModel} calls. */
 export interface OpenaiResponsesClient {

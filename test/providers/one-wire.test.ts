@@ -21,8 +21,8 @@ describe("requests to servers that compare their prefix", () => {
     const steps = fc.array(growingStep, { minLength: 5, maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
-        const { refused, dropped, read, own } = await Wire.run(all, true);
-        expect({ refused, dropped, read }).toEqual({ refused: [], dropped: 0, read: own });
+        const { refused, dropped, read, own, unseen } = await Wire.run(all, true);
+        expect({ refused, dropped, read, unseen }).toEqual({ refused: [], dropped: 0, read: own, unseen: 0 });
       }),
       runs,
     );

@@ -27,6 +27,7 @@ import type {
 } from "../request.js";
 import { type ServerIds, serverCalls } from "../server-calls.js";
 import type { HeldReply, RenderTools } from "../target.js";
+import { isTurnOnly } from "../turn-only.js";
 
 /** Options of the rendering. */
 interface RenderOptions {
@@ -100,13 +101,28 @@ class Writer {
   }
 
   /**
-   * The user's turn, and behind it the instructions that were given in it: such a message follows the user and
-   * precedes the model.
+   * The user's turn, and behind it the instructions that were given in it, and then the texts for one turn: such a
+   * message follows the user and precedes the model.
    *
    * @see https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages (stored copy,
    *   2026-11-21)
    */
   userSide({ results, parts }: UserTurn): AnthropicTurn[] {
+    const passing = parts.filter(isTurnOnly);
+    const lasting = parts.filter((part) => !isTurnOnly(part));
+    // Such a message follows words of the user, or results.
+    if (passing.length === 0 || results.length + lasting.length === 0)
+      return this.#lasting({ role: "user", results, parts });
+    const content = passing.map((part) =>
+      this.#tools.trace({ type: "text", text: part.text } as const, part),
+    );
+    return [
+      ...this.#lasting({ role: "user", results, parts: lasting }),
+      { role: "system", clear_at: "next_user_message", content },
+    ];
+  }
+
+  #lasting({ results, parts }: UserTurn): AnthropicTurn[] {
     const isAlone = results.length === 0 && parts.every(isInstructions);
     const isGiven = (part: UserPart) => isInstructions(part) && (!isAlone || part.toolChange !== undefined);
     const own = parts.filter((part) => !isGiven(part));
@@ -381,7 +397,12 @@ type AnthropicTurn =
    * Instructions of mid-conversation, for models that bind their reasoning to what precedes it. With `toolChanges` of
    * the target also blocks `tool_addition` and `tool_removal`, which only the beta client's types have.
    */
-  | { role: "system"; content: ClaudeTextBlock[] };
+  | {
+      role: "system";
+      /** With `turnOnly` of the target, which only the beta client's types have. */
+      clear_at?: "next_user_message";
+      content: ClaudeTextBlock[];
+    };
 
 /**
  * The part of a Messages request that a session fills. Spread it beside `model`, `max_tokens` and `tools`.

@@ -47,6 +47,13 @@ export interface AnthropicMessagesOptions {
    */
   readonly toolChanges?: boolean;
   /**
+   * Types of custom messages (`customType`) that count until the user's next message, such as a date, a reminder or a
+   * list of todos. They stand at the end, behind each result too, and the API clears them: a newer one of its type
+   * replaces one. With the header `mid-conversation-system-clear-at-2026-08-21`, for Opus from 4.8 and all models
+   * from 5.5. Default none: each stays in the user's turn.
+   */
+  readonly turnOnly?: readonly string[];
+  /**
    * Sends only what is new if the API still holds the rest, by a message thread (beta `message-threads-2026-08-12`,
    * not with zero data retention). A value with `thread.type` `continue` takes no `tools` beside it; if the API
    * refuses it, send `whole()`. Give `project` the `tools`, since a thread keeps those of its first request. Default
@@ -77,6 +84,8 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
   const { transport = profile.transports[0], contextWindow, account } = options;
   const reasoning = options.reasoning && oneOfOption("reasoning", options.reasoning, ["all", "current"]);
   const cacheTtl = oneOfOption("cacheTtl", options.cacheTtl, ["5m", "1h"]);
+  const { turnOnly } = options;
+  for (const [at, type] of turnOnly?.entries() ?? []) stringArgument(`turnOnly[${at}]`, type);
   const isOwnApi = transport === "api";
   const renderOptions = { cacheTtl, trimsAssistant, isThread: options.continue === true };
   return {
@@ -98,6 +107,7 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
       ...(reasoning === "current" ? { takesReasoning: reasoning } : {}),
       bindsReasoning: reasoning === undefined && facts.bindsReasoning === true,
       ...(options.toolChanges === true ? { toolChanges: "all" as const } : {}),
+      ...(facts.systemTurns === true && turnOnly !== undefined ? { turnOnly } : {}),
       // Such as the PDF that a fetch of the API's own found. It takes no image of the model's.
       opaqueMedia: (data) => (isOpaqueBlock(data) ? "always" : "never"),
     },

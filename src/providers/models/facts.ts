@@ -14,6 +14,8 @@ export interface ModelFacts {
   readonly pdf?: "anthropic" | "gemini";
   /** Reasoning is valid only after the same bytes as when it was made. */
   readonly bindsReasoning?: true;
+  /** Messages of the role `system` may follow the user's, and the provider clears those that are for one turn. */
+  readonly systemTurns?: true;
   /** A request may not end with an assistant turn. */
   readonly refusesPrefill?: true;
   /** Media can be part of a tool's result, and calls are signed: Gemini from 3 on. */
@@ -95,6 +97,10 @@ const rows: readonly ModelRow[] = [
   // https://platform.claude.com/docs/en/build-with-claude/preserved-thinking (2026-11-21).
   { names: /^claude-(?:fable|mythos)/, from: 501, newest: 502, facts: { bindsReasoning: true } },
   { names: /^claude/, from: 505, facts: { bindsReasoning: true } },
+  // https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages (2026-11-29). The others
+  // from 5.5: the npm package @ai-sdk/anthropic 4.0.105.
+  { names: /^claude-(?:opus|fable|mythos)/, from: 408, facts: { systemTurns: true } },
+  { names: /^claude/, from: 505, facts: { systemTurns: true } },
 
   // https://developers.openai.com/api/docs/guides/keep-prefix-unchanged and latest-model (2026-11-28).
   { names: /^gpt/, from: 602, facts: { bindsReasoning: true } },

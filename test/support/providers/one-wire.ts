@@ -51,6 +51,7 @@ export type WireStep =
   | { readonly do: "compact"; readonly strategy: number }
   | { readonly do: "tools"; readonly count: number }
   | { readonly do: "toolChange"; readonly adds: boolean }
+  | { readonly do: "note"; readonly type: number }
   | { readonly do: "prune" | "instructions" | "crash" };
 
 type ReplyPiece = "thinking" | "text" | "call";
@@ -85,6 +86,7 @@ export const growingStep: fc.Arbitrary<WireStep> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("compact" as const), strategy: fc.nat({ max: 3 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("fork" as const), pick: fc.constant(30) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("toolChange" as const), adds: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("note" as const), type: fc.nat({ max: 1 }) }) },
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constantFrom("crash" as const, "instructions" as const) }),
@@ -127,6 +129,8 @@ export interface WireCount {
   read: number;
   /** Blocks of reasoning of whole replies of the model since the last cut. */
   own: number;
+  /** Newest notes of a turn that the model does not see at the end of a request. */
+  unseen: number;
 }
 
 /** Sees what is projected, before it is. */
@@ -140,6 +144,7 @@ const strategies = (): readonly CompactionStrategy[] => [
   pruneThenSummarize({ output: 1, skipTurns: 0, protectTokens: 1, minimumTokens: 1 }),
 ];
 const models = ["claude-opus-5-5", "claude-fable-5-2", "gpt-6.2-sol", "bedrock", "ai-sdk"] as const;
+const notes = ["todos", "date"] as const;
 const converse = "anthropic.claude-opus-5-5-v1:0";
 const sdkModel = { provider: "anthropic.messages", modelId: "claude-sonnet-5-5" };
 const images = Array.from({ length: 8 }, (_, at) => png({ width: 3 + at, height: 4 }));
@@ -148,7 +153,7 @@ const results = { do: "results", isReversed: false, images: 0 } as const;
 
 /** A session, and servers that refuse or drop what is not a continuation. */
 export class Wire {
-  readonly count: WireCount = { requests: 0, refused: [], dropped: 0, read: 0, own: 0 };
+  readonly count: WireCount = { requests: 0, refused: [], dropped: 0, read: 0, own: 0, unseen: 0 };
   readonly #blobs: BlobStore = memoryBlobStore();
   readonly #store = memorySessionStore();
   readonly #anthropic = new PreservedThinking();
@@ -236,6 +241,12 @@ export class Wire {
         const name = `tool${this.#serial++}`;
         const change = step.adds ? { toolsAdded: [{ name, parameters: {} }] } : { toolsRemoved: ["read"] };
         await session.appendMessage({ role: "system", content: "", ...change, timestamp: 2 });
+        return;
+      }
+      case "note": {
+        const customType = notes[step.type] ?? notes[0];
+        const content = this.#word("Note");
+        await session.appendMessage({ role: "custom", customType, content, display: false, timestamp: 2 });
         return;
       }
       case "prune": {
@@ -344,9 +355,14 @@ export class Wire {
 
   async #askAnthropic(model: string, pieces: readonly ReplyPiece[]): Promise<AssistantMessage> {
     const tools = this.#declared().map((name) => ({ name, input_schema: { type: "object" } }));
-    const target = anthropicMessages({ model, toolChanges: true });
+    const target = anthropicMessages({ model, toolChanges: true, turnOnly: notes });
     const { value } = await this.#project(target, tools);
     const request = sent<BoundRequest>({ model, tools, ...value });
+    const end = value.messages.slice(value.messages.findLastIndex(({ role }) => role === "assistant") + 1);
+    const shown = JSON.stringify(end);
+    this.count.unseen += notesOfTurn((await this.#session.context()).items).filter(
+      (note) => !shown.includes(note),
+    ).length;
     const { refused, dropped, read } = this.#anthropic.check(request);
     this.count.requests++;
     if (refused !== undefined) this.count.refused.push(refused);
@@ -429,6 +445,18 @@ export class Wire {
   #word(text: string): string {
     return `${text} ${this.#serial++}.`;
   }
+}
+
+/** The newest note of each type since the last message of the user's, if results or words of the user end a session. */
+function notesOfTurn(items: Context["items"]): readonly string[] {
+  const roles = items.map(({ message }) => message.role);
+  const last = roles.slice(roles.lastIndexOf("assistant") + 1);
+  if (!last.includes("user") && !last.includes("toolResult")) return [];
+  const asked = roles.slice(0, roles.lastIndexOf("user") + 1);
+  const found = new Map<string, string>();
+  for (const { message } of items.slice(asked.lastIndexOf("assistant") + 1))
+    if (message.role === "custom") found.set(message.customType, String(message.content));
+  return [...found.values()];
 }
 
 type Json = Record<string, unknown>;

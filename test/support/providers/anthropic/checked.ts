@@ -3,7 +3,7 @@ import type { HazardMaker } from "../../../arbitraries/hazards.js";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { anthropicBreaches } from "./rules.js";
 
-function anthropic(model: string, keepsPrefix: boolean): CheckedTarget {
+function anthropic(model: string, keepsPrefix: boolean, turnOnly: readonly string[]): CheckedTarget {
   const maker: HazardMaker = {
     provider: "anthropic",
     model,
@@ -16,7 +16,7 @@ function anthropic(model: string, keepsPrefix: boolean): CheckedTarget {
   };
   return {
     name: `anthropic, ${model}`,
-    target: anthropicMessages({ model }),
+    target: anthropicMessages({ model, turnOnly }),
     // Of a context that ends with the model's turn there is a warning: what is said to go on, the harness knows.
     breaches: (value) =>
       anthropicBreaches({ model, max_tokens: 1, ...value }).filter(({ rule }) => rule !== "no-prefill"),
@@ -27,7 +27,9 @@ function anthropic(model: string, keepsPrefix: boolean): CheckedTarget {
 
 /** Claude, of a model that binds reasoning to its prefix and of one that does not. */
 export const checkedAnthropic: readonly CheckedTarget[] = [
-  anthropic("claude-sonnet-4-5", true),
+  anthropic("claude-sonnet-4-5", true, []),
   // Reasoning of turns that are over does not go back to it.
-  anthropic("claude-opus-5-5", false),
+  anthropic("claude-opus-5-5", false, []),
+  // Custom messages count for one turn.
+  anthropic("claude-fable-5-1", false, ["x"]),
 ];

@@ -7,7 +7,13 @@ import { sources } from "./sources.js";
 const body = fields({
   model: text,
   max_tokens: integer(0),
-  messages: list(fields({ role: oneOf("user", "assistant", "system"), content: either(text, list()) })),
+  messages: list(
+    fields({
+      role: oneOf("user", "assistant", "system"),
+      content: either(text, list()),
+      clear_at: optional(oneOf("next_user_message", "never")),
+    }),
+  ),
   system: optional(either(text, list())),
   tools: optional(list(object)),
   cache_control: optional(object),

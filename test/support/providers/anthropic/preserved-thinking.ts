@@ -18,7 +18,11 @@ export interface BoundRequest {
   readonly model: string;
   readonly system?: unknown;
   readonly tools?: unknown;
-  readonly messages: readonly { readonly role: string; readonly content: unknown }[];
+  readonly messages: readonly {
+    readonly role: string;
+    readonly content: unknown;
+    readonly clear_at?: unknown;
+  }[];
 }
 
 /** A thinking block that the server does not show to the model, as `input_transformations` lists it. */
@@ -87,7 +91,10 @@ export class PreservedThinking {
     let refused: string | undefined;
     let previous: string | undefined;
     let read = 0;
-    messages.forEach(({ role, content }, i) => {
+    messages.forEach(({ role: side, content, clear_at }, i) => {
+      // What is cleared stays part of the conversation, as it is.
+      const role = clear_at === undefined ? side : `${side}, cleared at ${String(clear_at)}`;
+      if (clear_at !== undefined && !isScoped(messages, i)) refused ??= `messages.${i}: misplaced`;
       const blocks = typeof content === "string" ? [{ type: "text", text: content }] : (content as Content);
       blocks.forEach((block, j) => {
         const { type, signature, data } = block as { type: string; signature?: string; data?: string };
@@ -118,6 +125,16 @@ export class PreservedThinking {
     });
     return { prefix, previous, checked: { refused, dropped, read } satisfies Checked };
   }
+}
+
+/** Whether a message that is cleared at the next one of the user's has its place, and no more than text. */
+function isScoped(messages: BoundRequest["messages"], at: number): boolean {
+  const roles = messages.map(({ role }) => role);
+  const before = roles.slice(0, at).findLast((role) => role !== "system");
+  const after = roles.slice(at).find((role) => role !== "system");
+  const blocks = messages[at]?.content as readonly Readonly<Record<string, unknown>>[];
+  const isText = blocks.every((block) => block.type === "text" && !("cache_control" in block));
+  return isText && roles[at] === "system" && before === "user" && after !== "user";
 }
 
 /** All before a block, value by value, without thinking and cache markers. */

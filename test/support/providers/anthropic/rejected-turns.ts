@@ -159,6 +159,22 @@ export const rejectedTurns: readonly Row[] = [
     turns(hi, { role: "system", content: "a" }, hi),
   ],
   [
+    "turn-scoped",
+    "a user turn that is cleared",
+    "messages.0.clear_at",
+    turns({ ...hi, clear_at: "next_user_message" }),
+  ],
+  [
+    "turn-scoped",
+    "a cache marker on what is cleared",
+    "messages.1.content.0",
+    turns(hi, {
+      role: "system",
+      clear_at: "next_user_message",
+      content: [{ ...text("a"), cache_control: { type: "ephemeral" } }],
+    }),
+  ],
+  [
     "thinking-is-signed",
     "an empty signature",
     "messages.1.content.0",

@@ -17,6 +17,8 @@ export interface Block {
 export interface Turn {
   readonly path: string;
   readonly role: string;
+  /** Of a system turn that the API clears. */
+  readonly clearAt: unknown;
   readonly content: unknown;
   readonly blocks: readonly Block[];
 }
@@ -54,11 +56,12 @@ export function readRequest(body: unknown, bytes?: number): AnthropicRequest {
 
 function readTurn(turn: unknown, index: number): Turn {
   const path = `messages.${index}`;
-  const { role, content } = isRecord(turn) ? turn : {};
+  const { role, content, clear_at: clearAt } = isRecord(turn) ? turn : {};
   const place = role === "assistant" || role === "system" ? role : "user";
   return {
     path,
     role: typeof role === "string" ? role : "",
+    clearAt,
     content,
     blocks: readBlocks(content, `${path}.content`, place),
   };

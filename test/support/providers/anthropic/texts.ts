@@ -77,7 +77,24 @@ export const textRules: readonly ProviderRule<AnthropicRequest>[] = [
     source: sources.midConversation,
     check: ({ turns }) => turns.flatMap(misplacedSystem),
   },
+  {
+    id: "turn-scoped",
+    source: `${sources.midConversation}#turn-scoped-system-messages`,
+    check: ({ turns }) => turns.flatMap(wronglyScoped),
+  },
 ];
+
+function wronglyScoped({ role, clearAt, path, blocks }: AnthropicRequest["turns"][number]): readonly Fault[] {
+  if (clearAt == null) return [];
+  if (role !== "system")
+    return [{ path: `${path}.clear_at`, problem: "clear_at is only permitted on role 'system' messages" }];
+  if (clearAt !== "next_user_message") return [];
+  const scoped = "a turn-scoped system message (clear_at: 'next_user_message')";
+  // Blocks other than text are refused in any system message.
+  return blocks
+    .filter(({ value }) => value.cache_control != null)
+    .map((block) => ({ path: block.path, problem: `cache_control is not permitted on ${scoped}` }));
+}
 
 function misplacedSystem(
   { role, path }: { readonly role: string; readonly path: string },
