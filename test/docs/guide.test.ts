@@ -78,7 +78,7 @@ describe("docs/guide", () => {
     const page = markdown.get("switching-providers.md") ?? "";
     const rows = [...page.matchAll(/^\| [^|]+ \| (?:`(\w+)`|none: [^|]+) \| [^|]{10,} \|$/gm)];
     expect(new Set(rows.flatMap(([, by]) => by ?? []))).toEqual(new Set(Object.keys(named)));
-    expect(rows).toHaveLength(12);
+    expect(rows).toHaveLength(13);
   });
 
   it("has an agent that appends nothing if it is stopped before the reply, and stops between two calls", async () => {

@@ -146,3 +146,40 @@ test.each(Object.entries(peers))(
     expect(JSON.stringify(server.requests[0]?.body)).toContain("view_resource");
   },
 );
+
+test("Anthropic gets the header for texts of one turn if a request has one, also a cleared one", async () => {
+  const text = (words: string) => ({ content: [{ type: "text" as const, text: words, citations: null }] });
+  await using server = await startAnthropic([
+    text("First."),
+    anthropicCalling,
+    text("Seen."),
+    text("Again."),
+  ]);
+  const sent: unknown[] = [];
+  const client = new Anthropic({
+    apiKey,
+    baseURL: server.url,
+    fetch: (url, init) => {
+      const { messages } = JSON.parse(String(init?.body)) as { messages: readonly { clear_at?: string }[] };
+      const cleared = messages.filter(({ clear_at }) => clear_at === "next_user_message").length;
+      sent.push([new Headers(init?.headers).get("anthropic-beta"), cleared]);
+      return fetch(url, init);
+    },
+  });
+  const model = anthropicModel(client, { model: "claude-opus-5", turnOnly: ["todos"] });
+  const session = await memorySessionStore().create({ cwd: "/work" });
+  const options = { model, tools: ["read", "screenshot"].map((name) => countingTool(name)) };
+  await runTurn(session, { ...options, message: userMessage("Begin.") });
+  const note = { role: "custom", customType: "todos", content: "1. Read.", display: false } as const;
+  await session.appendMessage({ ...note, timestamp: 1 });
+  await runTurn(session, { ...options, message: userMessage("Go.") });
+  await runTurn(session, { ...options, message: userMessage("More?") });
+  const beta = "mid-conversation-system-clear-at-2026-08-21";
+  expect(sent).toEqual([
+    [null, 0],
+    [beta, 1],
+    [beta, 2],
+    [beta, 2],
+  ]);
+  await session.close();
+});

@@ -48,9 +48,9 @@ export interface AnthropicMessagesOptions {
   readonly toolChanges?: boolean;
   /**
    * Types of custom messages (`customType`) that count until the user's next message, such as a date, a reminder or a
-   * list of todos. They stand at the end, behind each result too, and the API clears them: a newer one of its type
-   * replaces one. With the header `mid-conversation-system-clear-at-2026-08-21`, for Opus from 4.8 and all models
-   * from 5.5. Default none: each stays in the user's turn.
+   * list of todos. They stand at the end, behind each result too, and the API clears them; a newer one replaces that
+   * of its type. With the header `mid-conversation-system-clear-at-2026-08-21`, for Opus from 4.8, Fable and Mythos
+   * from 5, and all models from 5.5. Default none: each stays in the user's turn.
    */
   readonly turnOnly?: readonly string[];
   /**
