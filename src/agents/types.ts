@@ -248,6 +248,8 @@ export interface AgentRow<Name extends string = string> {
   readonly isScattered?: true;
   /** The members at the start of a file that name another session, whose file has the history of this one. */
   readonly baseMembers?: readonly string[];
+  /** The members at the start of a file that name the session which started this one, whose files are elsewhere. */
+  readonly parentMembers?: readonly string[];
   /** Tells the agent by one of the first records of a file. */
   detect(record: Readonly<Record<string, unknown>>): Omit<DetectedSession, "format"> | undefined;
   /** Paths in its home, for files whose content tells nothing. */

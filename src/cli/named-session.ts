@@ -64,8 +64,10 @@ export interface FoundSession extends NamedSession {
   /**
    * Reads the members that are not in the name of its file, such as the project; undefined for a file that is no such
    * session. Absent for a session that was read.
+   *
+   * @param isWhole with the files of sessions that it started. Default: without.
    */
-  describe?(): Promise<FoundSession | undefined>;
+  describe?(isWhole?: boolean): Promise<FoundSession | undefined>;
 }
 
 /** A session that a command reads. */

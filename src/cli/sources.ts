@@ -3,7 +3,7 @@
  * agents are found in their homes, imported into memory, and never changed.
  */
 
-import { closeSync, existsSync, readSync, rmSync, statSync } from "node:fs";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { constants, copyFile, mkdtemp, realpath, stat, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve, sep } from "node:path";
@@ -30,7 +30,13 @@ import {
   findSessions,
   sessionFiles,
 } from "../agents/node/index.js";
-import { homeFiles, type ListedSession, listSessions, scatteredSession } from "../agents/node/internal.js";
+import {
+  headHas,
+  homeFiles,
+  type ListedSession,
+  listSessions,
+  scatteredSession,
+} from "../agents/node/internal.js";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
 import { SessileError } from "../core/errors/index.js";
 import { directoryTest } from "../core/ids.js";
@@ -38,7 +44,7 @@ import { missingHeaderError } from "../log/internal.js";
 import { memorySessionStore, type Session, type SessionStore } from "../session/index.js";
 import { clockErrorMs } from "../session/internal.js";
 import { fileBlobStore, fileSessionStore, openSessionFile } from "../storage/files/index.js";
-import { copyTest } from "./archive-index.js";
+import { copyTest, sessionKey } from "./archive-index.js";
 import {
   type CommandContext,
   type OptionSpec,
@@ -47,7 +53,7 @@ import {
   textOption,
   UsageError,
 } from "./command.js";
-import { isDirectory, openRegular, openRegularNow } from "./files.js";
+import { isDirectory, openRegular } from "./files.js";
 import {
   damagedLines,
   damagedRecords,
@@ -164,6 +170,66 @@ export async function searchedSessions(
 /** Sessions that were read, newest first. */
 export function searchedList(sessions: readonly FoundSession[]): SearchedLists {
   return { lists: [asynchronous(sessions)], foreign: sessions, count: sessions.length };
+}
+
+/** Sessions that are described at once: the first ones are few, so that a list begins at once. */
+const blockSizes = { first: 20, next: 100 };
+
+/**
+ * The sessions of lists, newest first by the times of files, in blocks. A file is described if its session is in a
+ * block, and the next block is read if it is asked for.
+ */
+export async function* describedBlocks(
+  { lists }: SearchedLists,
+  limit: number,
+): AsyncGenerator<{ readonly sessions: readonly FoundSession[]; readonly isLast: boolean }> {
+  const keys = new Set<string>();
+  const sessions = merged(lists);
+  try {
+    let isLast = false;
+    for (let left = limit, size = blockSizes.first; !isLast && left > 0; size = blockSizes.next) {
+      const named: FoundSession[] = [];
+      while (named.length < Math.min(size, left) && !isLast) {
+        const { done, value } = await sessions.next();
+        if (done === true) isLast = true;
+        else named.push(value);
+      }
+      const described = await Promise.all(named.map((each) => each.describe?.() ?? each));
+      const block = described.filter((each, at) => {
+        if (each === undefined) return false;
+        // The content of a file may have the id of another one.
+        const isKnown = named[at]?.describe !== undefined && keys.has(sessionKey(each));
+        if (named[at]?.describe !== undefined) keys.add(sessionKey(each));
+        return !isKnown;
+      }) as readonly FoundSession[];
+      left -= block.length;
+      yield { sessions: block, isLast: isLast || left === 0 };
+    }
+  } finally {
+    await sessions.return(undefined);
+  }
+}
+
+/** Several lists of sessions as one, newest first by the times of files. */
+export async function* merged(lists: readonly AsyncIterable<FoundSession>[]): AsyncGenerator<FoundSession> {
+  const iterators = lists.map((list) => list[Symbol.asyncIterator]());
+  try {
+    const heads = await Promise.all(iterators.map((each) => each.next()));
+    for (;;) {
+      let newest: FoundSession | undefined;
+      let from = 0;
+      for (const [at, { done, value }] of heads.entries()) {
+        if (done === true || (newest !== undefined && newest.modified >= value.modified)) continue;
+        newest = value;
+        from = at;
+      }
+      if (newest === undefined) return;
+      yield newest;
+      heads[from] = await (iterators[from] as AsyncIterator<FoundSession>).next();
+    }
+  } finally {
+    for (const each of iterators) await each.return?.();
+  }
 }
 
 async function* asynchronous<T>(items: Iterable<T>): AsyncGenerator<T> {
@@ -352,40 +418,76 @@ async function findNamed(name: string, parsed: Parsed, context: CommandContext):
     skip: (path, error) => held.push(() => context.out.skip(path, error)),
     warn: (warning) => held.push(() => context.out.warn(warning)),
   };
-  const found = await namedSessions(parsed, context, { ...parsedQuery(parsed), notes });
-  if (name === "latest") {
-    // As the store's `latest`: none that is archived, and one of a time to come only without another.
-    const active = found.filter(({ isArchived }) => isArchived !== true);
-    const until = context.now() + clockErrorMs;
-    const latest = active.find(({ modified }) => Date.parse(modified) <= until) ?? active[0];
-    if (latest === undefined) {
-      for (const tell of held) tell();
-      throw notFound(name, await noSessions(parsed, context));
-    }
-    return latest;
+  const { lists } = await searchedSessions(parsed, context, { ...parsedQuery(parsed), notes });
+  const match = await (name === "latest" ? latestOf(lists, context) : namedIn(name, lists));
+  if (match !== undefined) return match;
+  for (const tell of held) tell();
+  if (name === "latest") throw notFound(name, await noSessions(parsed, context));
+  const short = name.length < minPrefix ? `; a start of an id has at least ${minPrefix} characters` : "";
+  const file = /\.\w{1,8}$/.test(name) ? `there is no file ${SessileError.printable(name)}, and ` : "";
+  throw notFound(name, `${file}no session has the id ${SessileError.printable(name)}${short}`);
+}
+
+/** As the store's `latest`: none that is archived, and one of a time to come only without another. */
+async function latestOf(
+  lists: SearchedLists["lists"],
+  { now }: CommandContext,
+): Promise<FoundSession | undefined> {
+  const until = now() + clockErrorMs;
+  let first: FoundSession | undefined;
+  for await (const found of merged(lists)) {
+    const isToCome = Date.parse(found.modified) > until;
+    if (found.isArchived === true || (isToCome && first !== undefined)) continue;
+    const whole = found.describe === undefined ? found : await found.describe(true);
+    if (whole !== undefined && !isToCome) return whole;
+    first ??= whole;
   }
-  const exact = found.filter(({ id }) => id === name);
-  const matches =
-    exact.length > 0 || name.length < minPrefix ? exact : found.filter(({ id }) => id.startsWith(name));
+  return first;
+}
+
+/**
+ * The session with an id or the start of one, which is read alone.
+ * @throws UsageError for a name of several sessions
+ */
+async function namedIn(name: string, lists: SearchedLists["lists"]): Promise<FoundSession | undefined> {
+  const all: FoundSession[] = [];
+  for await (const found of merged(lists)) all.push(found);
+  const hasName = ({ id }: FoundSession) => (name.length < minPrefix ? id === name : id.startsWith(name));
+  const listed = all.filter(hasName);
+  const exact = listed.filter(({ id }) => id === name);
+  const alike = exact.length > 0 ? exact : listed;
+  // The names of many files are told as they are.
+  const matches = alike.length > shownMatches ? alike : await describedWith(alike, hasName);
+  if (matches.length === 0) {
+    // The content of a file may have another id than its name.
+    const start = JSON.stringify(name).slice(0, -1);
+    const others = all.filter(({ describe, path }) => describe !== undefined && headHas(path, [start]));
+    matches.push(...(await describedWith(others, hasName)));
+  }
   const [match] = matches;
-  if (match === undefined) {
-    for (const tell of held) tell();
-    const short = name.length < minPrefix ? `; a start of an id has at least ${minPrefix} characters` : "";
-    const file = /\.\w{1,8}$/.test(name) ? `there is no file ${SessileError.printable(name)}, and ` : "";
-    throw notFound(name, `${file}no session has the id ${SessileError.printable(name)}${short}`);
+  if (matches.length < 2) return match;
+  // A path only tells apart what ids do not: five of them fill the screen.
+  const hasIds = new Set(matches.map(({ id }) => id)).size === matches.length;
+  const shown = matches.slice(0, shownMatches).map(({ agent, id, path }) => `${agent} ${hasIds ? id : path}`);
+  const hint = new Set(matches.map(({ agent }) => agent)).size > 1 ? "; --agent chooses" : "";
+  throw new UsageError(
+    `${SessileError.printable(name)} names ${matches.length} sessions: ${SessileError.printable(shown.join(", "))}${hint}`,
+  );
+}
+
+async function describedWith(
+  sessions: readonly FoundSession[],
+  isWanted: (found: FoundSession) => boolean,
+): Promise<FoundSession[]> {
+  const found = new Map<string, FoundSession>();
+  for (const each of sessions) {
+    if (each.describe === undefined) found.set(each.path, each);
+    const whole = await each.describe?.(true);
+    // Of files whose content has one id the newest counts.
+    if (whole !== undefined && isWanted(whole) && !found.has(sessionKey(whole)))
+      found.set(sessionKey(whole), whole);
   }
-  if (matches.length > 1) {
-    // A path only tells apart what ids do not: five of them fill the screen.
-    const hasIds = new Set(matches.map(({ id }) => id)).size === matches.length;
-    const shown = matches
-      .slice(0, shownMatches)
-      .map(({ agent, id, path }) => `${agent} ${hasIds ? id : path}`);
-    const hint = new Set(matches.map(({ agent }) => agent)).size > 1 ? "; --agent chooses" : "";
-    throw new UsageError(
-      `${SessileError.printable(name)} names ${matches.length} sessions: ${SessileError.printable(shown.join(", "))}${hint}`,
-    );
-  }
-  return match;
+  return [...found.values()];
 }
 
 function notFound(id: string, message: string): SessileError {
@@ -476,29 +578,17 @@ function listedSession(
   context: CommandContext,
 ): FoundSession {
   const session = foundForeign(listed, context);
-  const whole = async () => {
-    const described = await describe();
+  const whole = async (isWhole?: boolean) => {
+    const described = await describe(isWhole);
     return described && isThere(described.cwd ?? "") ? foundForeign(described, context) : undefined;
   };
   const { baseMembers } = agentRow(listed.format) ?? {};
   if (baseMembers === undefined) return { ...session, describe: whole };
+  const names = baseMembers.map((name) => JSON.stringify(name));
   // The history of a fork is in the file of another session, which only its own file names.
   const currentFiles = async () =>
-    hasAny(session.path, baseMembers) ? ((await whole())?.currentFiles?.() ?? []) : [session.path];
+    headHas(session.path, names) ? ((await whole())?.currentFiles?.() ?? []) : [session.path];
   return { ...session, describe: whole, currentFiles };
-}
-
-/** Whether one of these names is in the first bytes of a file. */
-function hasAny(path: string, names: readonly string[]): boolean {
-  const file = openRegularNow(path);
-  if (file === undefined) return false;
-  try {
-    const head = Buffer.allocUnsafe(headBytes);
-    const length = readSync(file.fd, head, 0, headBytes, 0);
-    return names.some((name) => head.subarray(0, length).includes(`"${name}"`));
-  } finally {
-    closeSync(file.fd);
-  }
 }
 
 async function foreignQuery(parsed: Parsed, context: CommandContext, query: SourceQuery) {

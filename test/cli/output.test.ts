@@ -85,11 +85,11 @@ describe("progress", () => {
   });
 
   it.each([
-    ["search reef", /1 sessions with the words, 1 of 1 searched; /],
+    ["search reef", /0 sessions with the words, 1 of 1 searched; /],
     ["archive", /0 archived, 0 unchanged/],
     ["archive status", /0 sessions compared/],
     ["stats all", /0 of 1 sessions/],
-    ["ls", /0 sessions of other agents/],
+    ["ls", /turns of 1 sessions/],
   ] as const)("has the words of %s on one line, which is cleared", async (words, shown) => {
     const dir = mkdtempSync(join(tmpdir(), "sessile-progress-"));
     const path = join(dir, ".claude", transcript.mainPath);

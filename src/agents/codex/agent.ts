@@ -29,6 +29,7 @@ export const codexAgent: AgentRow<"codex"> = {
     /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(path.slice(path.lastIndexOf("/")))?.[0],
   isScattered: true,
   baseMembers: ["forked_from_id", "history_base"],
+  parentMembers: ["parent_thread_id"],
   index: {
     file: "session_index.jsonl",
     read(text) {

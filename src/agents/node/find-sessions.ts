@@ -3,7 +3,7 @@
  * later.
  */
 
-import { constants, existsSync, lstatSync, type Stats } from "node:fs";
+import { closeSync, constants, existsSync, lstatSync, openSync, readSync, type Stats } from "node:fs";
 import { type FileHandle, open, readdir, readFile, realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
@@ -107,8 +107,12 @@ async function inHomes<T>(
 /** A session by the name, time and size of its file, which is read when it is described. */
 export interface ListedSession {
   readonly listed: FoundSession;
-  /** The session as `findSessions` yields it, without those that it started; undefined for a file that is none. */
-  describe(): Promise<FoundSession | undefined>;
+  /**
+   * The session as `findSessions` yields it; undefined for a file that is none.
+   *
+   * @param isWhole with the files of those that it started, which the heads of other files name. Default: without.
+   */
+  describe(isWhole?: boolean): Promise<FoundSession | undefined>;
 }
 
 /**
@@ -160,8 +164,25 @@ async function listedInHome(row: Row, home: string, since: number): Promise<read
       files.set(base, next.session);
       base = next.base;
     }
-    return found && withFiles(found.session, [found.session, ...files.values()]);
+    return found && { session: found.session, bases: [...files.values()] };
   };
+  /** The sessions that others started, by the ids of those. */
+  const started = once(async () => {
+    const children = new Map<string, FoundSession[]>();
+    const names = row.parentMembers?.map((name) => JSON.stringify(name)) ?? [];
+    if (names.length === 0) return children;
+    let count = 0;
+    for (const candidate of byId.values()) {
+      if (++count % filesBetweenTurns === 0) await nextTurn();
+      if (!headHas(candidate.file, names)) continue;
+      const { session, base } = (await read(candidate)) ?? {};
+      if (session?.parent === undefined || base !== undefined) continue;
+      const list = children.get(session.parent);
+      if (list === undefined) children.set(session.parent, [session]);
+      else list.push(session);
+    }
+    return children;
+  });
   const orphans = [...found.values()].map(({ session }) => ({
     listed: session,
     describe: async () => session,
@@ -169,9 +190,31 @@ async function listedInHome(row: Row, home: string, since: number): Promise<read
   const named = [...byId].map(([id, candidate]): ListedSession => {
     const others = parts.get(candidate.path) ?? [];
     const listed = readFound({ row, home, candidate, others, described: { id } });
-    return { listed, describe: once(() => describeWhole(candidate)) };
+    const known = once(() => describeWhole(candidate));
+    return {
+      listed,
+      async describe(isWhole = false) {
+        const { session, bases } = (await known()) ?? {};
+        if (session === undefined || bases === undefined) return undefined;
+        const related = new Set([session]);
+        if (isWhole) addStarted(related, await started());
+        return withFiles(session, [...related, ...bases]);
+      },
+    };
   });
   return [...orphans, ...named].filter(({ listed }) => listed.modified >= since);
+}
+
+/** Adds the sessions that those of a set started, at any depth. */
+function addStarted(
+  sessions: Set<FoundSession>,
+  started: ReadonlyMap<string, readonly FoundSession[]>,
+): void {
+  // Iteration over a set includes members added meanwhile, and visits a cycle once.
+  for (const { id } of sessions) {
+    if (sessions.size > maxRelated) break;
+    for (const child of started.get(id) ?? []) sessions.add(child);
+  }
 }
 
 function once<T>(task: () => Promise<T>): () => Promise<T> {
@@ -385,9 +428,9 @@ export async function scatteredSession(
   const places = row?.isScattered === true ? row.sessions : [];
   const home = places.map((place) => homeOfFile(path, place)).find((each) => each !== undefined);
   if (home === undefined) return undefined;
-  for await (const found of findSessions({ agents: [format], homes: { [format]: home } }))
-    if (join(home, ...(found.paths[0] ?? "").split("/")) === path) return found;
-  return undefined;
+  const sessions = await listSessions({ agents: [format], homes: { [format]: home } });
+  const isHere = ({ listed }: ListedSession) => join(home, ...(listed.paths[0] ?? "").split("/")) === path;
+  return sessions.find(isHere)?.describe(true);
 }
 
 // The files of a found session, for an import, and the incremental import of lines appended later.
@@ -596,11 +639,28 @@ async function* readFileBytes({ file, bytes }: Candidate): AsyncGenerator<Uint8A
   }
 }
 
+const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
 /** A name that became a link meanwhile is not followed, and one that became a pipe does not block. */
-async function openFile(file: string): Promise<FileHandle> {
-  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
-  return await open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+const readFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+
+const openFile = (file: string): Promise<FileHandle> => open(file, readFlags);
+
+/** Whether one of these texts of JSON is in the first bytes of a file. */
+export function headHas(file: string, texts: readonly string[]): boolean {
+  let fd: number | undefined;
+  try {
+    fd = openSync(file, readFlags);
+    headBuffer ??= Buffer.allocUnsafe(windowBytes);
+    const head = headBuffer.subarray(0, readSync(fd, headBuffer, 0, windowBytes, 0));
+    return texts.some((text) => head.includes(text));
+  } catch {
+    return false;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
 }
+
+let headBuffer: Buffer | undefined;
 
 async function readAt(handle: FileHandle, position: number, length: number): Promise<Uint8Array> {
   const buffer = new Uint8Array(length);

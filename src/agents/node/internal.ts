@@ -1,3 +1,3 @@
 /** The parts of this folder that other modules of the library use, and that its users do not see. */
 
-export { homeFiles, type ListedSession, listSessions, scatteredSession } from "./find-sessions.js";
+export { headHas, homeFiles, type ListedSession, listSessions, scatteredSession } from "./find-sessions.js";

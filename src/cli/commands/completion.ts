@@ -11,6 +11,7 @@ import {
   UsageError,
 } from "../command.js";
 import { describe, wrongValue } from "../help.js";
+import type { FoundSession } from "../named-session.js";
 import { truncated } from "../output.js";
 
 const maxDescription = 60;
@@ -134,11 +135,14 @@ async function argumentAt(
   if (argument === undefined) return listed([]);
   const { kind, offers = [] } = argument;
   if (kind !== "session") return listed(plain(offers), kind === "text" ? "words" : kind);
-  const { namedSessions, parsedQuery } = await import("../sources.js");
+  const { describedBlocks, parsedQuery, searchedSessions } = await import("../sources.js");
   const parsed = { positionals: [], options };
-  const found = await namedSessions(parsed, context, parsedQuery(parsed)).catch(() => []);
+  const found: FoundSession[] = [];
+  try {
+    const lists = await searchedSessions(parsed, context, parsedQuery(parsed));
+    for await (const block of describedBlocks(lists, maxSessions)) found.push(...block.sessions);
+  } catch {}
   const sessions = found
-    .slice(0, maxSessions)
     .filter(({ id }) => plainId.test(id))
     .map(({ id, agent, title = "" }) => ({ value: id, description: `${agent} ${title}` }));
   const latest = { value: "latest", description: "the newest session" };

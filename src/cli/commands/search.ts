@@ -35,7 +35,7 @@ import { openRegularNow } from "../files.js";
 import { readHint } from "../help.js";
 import { damagedLines, type FoundSession, noteDamage } from "../named-session.js";
 import { truncated } from "../output.js";
-import { parsedQuery, type SearchedLists, searchedSessions, sourceOptions } from "../sources.js";
+import { merged, parsedQuery, type SearchedLists, searchedSessions, sourceOptions } from "../sources.js";
 
 /** As in a store's search. */
 const defaultLimit = 100;
@@ -305,28 +305,6 @@ class SearchedSessions implements SearchBackend {
       return new Map();
     }
     return logs;
-  }
-}
-
-/** Several lists of sessions as one, newest first by the times of files. */
-async function* merged(lists: readonly AsyncIterable<FoundSession>[]): AsyncGenerator<FoundSession> {
-  const iterators = lists.map((list) => list[Symbol.asyncIterator]());
-  try {
-    const heads = await Promise.all(iterators.map((each) => each.next()));
-    for (;;) {
-      let newest: FoundSession | undefined;
-      let from = 0;
-      for (const [at, { done, value }] of heads.entries()) {
-        if (done === true || (newest !== undefined && newest.modified >= value.modified)) continue;
-        newest = value;
-        from = at;
-      }
-      if (newest === undefined) return;
-      yield newest;
-      heads[from] = await (iterators[from] as AsyncIterator<FoundSession>).next();
-    }
-  } finally {
-    for (const each of iterators) await each.return?.();
   }
 }
 
