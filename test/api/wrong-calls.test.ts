@@ -74,6 +74,19 @@ describe("a wrong call names the argument, and what to give", () => {
     ['drafts: expected an array of entry drafts, got "hi"', () => session.append("hi" as never)],
     ["id: expected the id of an entry, got undefined", () => session.branch(undefined as never)],
     ["id: expected the id of an entry, got an object", () => session.entry({} as never)],
+    ["text: expected a string, got an object", () => session.editMessage("a", userMessage("b") as never)],
+    [
+      "options: expected { attachments, id, signal }, got null",
+      () => session.editMessage("a", "b", null as never),
+    ],
+    [
+      "attachments: expected an array of resources, got an object",
+      () => session.editMessage("a", "b", { attachments: {} as never }),
+    ],
+    [
+      "attachments[0]: expected a resource, got an object",
+      () => session.editMessage("a", "b", { attachments: [{} as never] }),
+    ],
     ["options: expected { provider, model }, got undefined", () => session.reply(undefined as never)],
     ["options: expected { signal }, got undefined", () => session.follow(undefined as never)],
     [

@@ -90,10 +90,15 @@ describe("editMessage", () => {
     const { id } = await session.appendMessage(userMessage("a", link("1")));
     const before = session.leafId;
     await session.append([
-      { type: "message_update", targetId: id, message: userMessage("a", link("2"), link("3")) },
+      {
+        type: "message_update",
+        targetId: id,
+        message: { ...userMessage("a", link("2"), link("3")), name: "Anna" },
+      },
     ]);
     const updated = await session.editMessage(id, "b");
     expect(updated.message).toMatchObject({
+      name: "Anna",
       content: [{ text: "b" }, blockOf(link("2")), blockOf(link("3"))],
     });
     await session.branch(before);
@@ -129,9 +134,6 @@ describe("editMessage", () => {
         code: "INVALID_MESSAGE",
         details: { path: "text" },
       });
-    await expect(session.editMessage(asked.id, undefined as never)).rejects.toThrow(
-      "text: expected a string, got undefined",
-    );
     expect([session.leafId, (await session.tree()).size]).toEqual([result.id, size]);
     await session.close();
     await expect(session.editMessage(asked.id, "b")).rejects.toMatchObject({ code: "SESSION_CLOSED" });
@@ -153,6 +155,51 @@ describe("editMessage", () => {
     expect([edited.parentId, session.leafId]).toEqual([null, edited.id]);
     await other.refresh();
     expect(await texts(other)).toEqual(["a", "b", "c"]);
+  });
+
+  test("keeps its place among the calls of a handle", async () => {
+    const session = await newSession();
+    const { id } = await session.appendMessage(userMessage("a", link("1")));
+    const replacement = { content: [{ type: "text", text: "a" }] } as const;
+    const changed = session.append([{ type: "context_edit", targetId: id, replacement }]);
+    const edited = session.editMessage(id, "A");
+    const answered = session.appendMessage(reply("B"));
+    const again = session.editMessage(id, "AA");
+    const other = session.appendMessage(reply("BB"));
+    await Promise.all([changed, answered, again, other]);
+    expect((await edited).message).toMatchObject({ content: "A" });
+    expect(await texts(session)).toEqual(["AA", "BB"]);
+    const moved = [session.editMessage(id, "AAA"), session.branch((await answered).id)];
+    await Promise.all(moved);
+    expect(await texts(session)).toEqual(["A", "B"]);
+    const closed = [session.editMessage(id, "last"), session.close()];
+    await expect(Promise.all(closed)).resolves.toMatchObject([
+      { message: { content: [{ text: "last" }, {}] } },
+      undefined,
+    ]);
+  });
+
+  test("fails the appends that were to follow it, and none after a move", async () => {
+    const session = await newSession();
+    const { id } = await session.appendMessage(userMessage("a"));
+    const last = await session.appendMessage(reply("b"));
+    const results = await Promise.allSettled([
+      session.editMessage(id, ""),
+      session.appendMessage(reply("B")),
+      session.branch(id),
+      session.appendMessage(reply("bb")),
+      session.editMessage(id, "A", { signal: AbortSignal.abort() }),
+    ]);
+    const code = "INVALID_MESSAGE";
+    expect(results).toMatchObject([
+      { reason: { code } },
+      { reason: { code } },
+      { value: undefined },
+      { value: { parentId: id } },
+      { reason: { name: "AbortError" } },
+    ]);
+    expect(await texts(session)).toEqual(["a", "bb"]);
+    expect((await session.leaves()).map((leaf) => leaf.id)).toContain(last.id);
   });
 
   test("finds a message before the part that opening reads", async () => {

@@ -3,7 +3,7 @@
 import { describeResource, type Resource, type UserMessage } from "../../content/index.js";
 import { describe } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
-import { entryTypesWith } from "../../log/internal.js";
+import { entryTypesWith, type SessionEntry, type UnknownEntry } from "../../log/internal.js";
 import { type EntryTable, noRow, tableRow } from "../tree/session-tree.js";
 import { type EntryRequests, NeedsWholeLog } from "./build-context.js";
 import { applyEdit, applyUpdates, entryItem, entryUpdates, latestEdits } from "./context-items.js";
@@ -17,6 +17,17 @@ export interface EditedMessage {
 const editTypes = entryTypesWith("edits");
 const noIds: ReadonlySet<string> = new Set();
 
+/** Throws a TypeError for a text or attachments of another type. */
+export function assertEdit(text: unknown, attachments: unknown): void {
+  if (typeof text !== "string") throw new TypeError(`text: expected a string, got ${describe(text)}`);
+  if (attachments === undefined) return;
+  if (!Array.isArray(attachments))
+    throw new TypeError(`attachments: expected an array of resources, got ${describe(attachments)}`);
+  for (const [at, each] of attachments.entries())
+    if (typeof each?.resourceId !== "string")
+      throw new TypeError(`attachments[${at}]: expected a resource, got ${describe(each)}`);
+}
+
 /**
  * Makes a user message anew, with another text. Its attachments are those that the message has at a leaf, unless others
  * are given.
@@ -28,14 +39,13 @@ export function* editMessageSteps(
   text: string,
   attachments: readonly Resource[] | undefined,
 ): EntryRequests<EditedMessage> {
-  if (typeof text !== "string") throw new TypeError(`text: expected a string, got ${describe(text)}`);
   const row = tableRow(table, id);
   if (table.isCut(row)) throw new NeedsWholeLog();
   const editRows = editsBetween(table, leaf, row);
   const readBody = yield [row, ...editRows];
   const entry = readBody(row);
   if (entry?.type !== "message" || entry.message.role !== "user")
-    throw invalid("id", "of a user message", table.kind(row));
+    throw invalid("id", "the id of a user message", `that of ${table.kind(row)}`);
   const edits = editRows.map(readBody);
   const updated = applyUpdates(entry, entryUpdates(edits));
   const item = updated && entryItem(updated, noIds);
@@ -45,8 +55,13 @@ export function* editMessageSteps(
   const parent = table.parent(row);
   return {
     parentId: parent === noRow ? null : table.id(parent),
-    message: { ...entry.message, content, timestamp: Date.now() },
+    message: { ...userMessageOf(updated, entry.message), content, timestamp: Date.now() },
   };
+}
+
+/** The message of an entry, if it is a user's. */
+function userMessageOf(entry: SessionEntry | UnknownEntry | undefined, other: UserMessage): UserMessage {
+  return entry?.type === "message" && entry.message.role === "user" ? entry.message : other;
 }
 
 /** The rows of edits between an entry and a leaf below it, in path order. */

@@ -34,7 +34,7 @@ import type {
   TurnClaim,
 } from "../api/turn.js";
 import { type EntryRequests, NeedsWholeLog } from "../context/build-context.js";
-import { editMessageSteps } from "../context/edited-message.js";
+import { assertEdit, editMessageSteps } from "../context/edited-message.js";
 import { LogReader } from "../tree/log-reader.js";
 import {
   branchEnds,
@@ -178,8 +178,7 @@ export class LiveSession implements Session {
     if (this.#indexing === undefined && this.#knows(id)) return this.#moveTo(id);
     return this.#inOrder(
       "moves",
-      () => !this.#knows(id),
-      undefined,
+      () => this.#readUntil(id),
       () => this.#moveTo(id),
     );
   }
@@ -205,7 +204,7 @@ export class LiveSession implements Session {
       return this.#appendAfter(id, draft, { conflict, ...(signal && { signal }) });
     };
     if (this.#indexing === undefined && this.#knows(id)) return append();
-    return this.#inOrder("moves", () => !this.#knows(id), signal, append);
+    return this.#inOrder("moves", () => this.#readUntil(id, signal), append);
   }
 
   /** Moves the leaf, and appends an entry there. Restores the leaf if the append fails. */
@@ -231,21 +230,27 @@ export class LiveSession implements Session {
     text: string,
     options: Parameters<Session["editMessage"]>[2] = {},
   ): Promise<SessionEntry & { readonly type: "message" }> {
-    const { attachments, signal, id: entryId } = options;
     this.#assertOpen();
     assertEntryId(id);
-    // Before the id is looked for: an entry that was not read may have it.
-    if (entryId !== undefined || !this.#knows(id)) await this.tree(options);
-    const { parentId, message } = await this.#retried(this.leafId, signal, (rows, row) =>
-      this.#state.cache.run(editMessageSteps(rows, row, id, text, attachments)),
-    );
-    const draft = { type: "message", message, ...(entryId === undefined ? {} : { id: entryId }) } as const;
-    return this.#inOrder(
-      "moves",
-      () => !this.#knows(parentId),
-      signal,
-      () => this.#appendAfter(parentId, draft, { conflict: "branch", ...(signal && { signal }) }),
-    );
+    assertOptions(options, "{ attachments, id, signal }");
+    const { attachments, signal, id: entryId } = options;
+    assertEdit(text, attachments);
+    const read = async () => {
+      // An append that waits may edit the message.
+      await this.#queue.idle();
+      // Before the id is looked for: an entry that was not read may have it.
+      if (entryId !== undefined) await this.#state.complete(signal);
+      await this.#readUntil(id, signal);
+      const edited = await this.#retried(this.leafId, signal, (rows, row) =>
+        this.#state.cache.run(editMessageSteps(rows, row, id, text, attachments)),
+      );
+      await this.#readUntil(edited.parentId, signal);
+      return edited;
+    };
+    return this.#inOrder("moves", read, ({ parentId, message }) => {
+      const draft = { type: "message", message, ...(entryId === undefined ? {} : { id: entryId }) } as const;
+      return this.#appendAfter(parentId, draft, { conflict: "branch", ...(signal && { signal }) });
+    });
   }
 
   async extract(
@@ -528,33 +533,34 @@ export class LiveSession implements Session {
     const append = () => this.#queue.append<T>(drafts, options, revise, isSingle);
     if (this.#indexing === undefined && !needsAll()) return append();
     const kind = options?.conflict === "rebase" ? "rebases" : "follows";
-    return this.#inOrder(kind, needsAll, options?.signal, append);
+    const read = () => (needsAll() ? state.complete(options?.signal) : undefined);
+    return this.#inOrder(kind, read, append);
   }
 
   /**
-   * Acts after the calls that wait until entries are read, and after a read if this one needs it. A failed append
-   * fails those that follow it, up to a move of the leaf, as in the queue.
+   * Acts after the calls that wait until entries are read, and after the read of this one. A failed append fails those
+   * that follow it, up to a move of the leaf, as in the queue.
    */
-  #inOrder<T>(
+  #inOrder<T, R>(
     kind: "follows" | "rebases" | "moves",
-    needsAll: () => boolean,
-    signal: AbortSignal | undefined,
-    act: () => T | Promise<T>,
+    read: () => R | Promise<R>,
+    act: (found: R) => T | Promise<T>,
   ): Promise<T> {
     const before = this.#indexing;
     return new Promise<T>((resolve, reject) => {
       const turn = async (): Promise<Failure | undefined> => {
         const failed = await before;
+        let found: R;
         try {
           if (failed !== undefined && kind === "follows") throw failed.error;
-          if (needsAll()) await this.#state.complete(signal);
+          found = await read();
         } catch (error) {
           reject(error);
           return kind === "rebases" ? failed : { error };
         } finally {
           if (this.#indexing === waiting) this.#indexing = undefined;
         }
-        resolve(new Promise<T>((done) => done(act())));
+        resolve(new Promise<T>((done) => done(act(found))));
         return kind === "moves" ? undefined : failed;
       };
       const waiting = turn();
@@ -597,6 +603,11 @@ export class LiveSession implements Session {
   /** Whether an entry is in the tree, or the tree has all entries. */
   #knows(id: string | null): boolean {
     return id === null || !this.#state.isPartial || this.#tree.has(id);
+  }
+
+  /** Reads all entries if this one is not among those that were read. */
+  async #readUntil(id: string | null, signal?: AbortSignal): Promise<void> {
+    if (!this.#knows(id)) await this.#state.complete(signal);
   }
 
   #row(leafId: string | null): number {
