@@ -140,6 +140,38 @@ describe("a damaged session", () => {
     if (objects.includes(words as (typeof objects)[number])) expect(asJson.json[0].damaged).toBe(1);
   });
 
+  it.each(["export", "convert"])("is a loss of %s to another agent: exit code 1", async (command) => {
+    for (const [cwd, code] of [
+      [damaged.dir, 1],
+      [made.dir, 0],
+    ] as const)
+      expect((await call([command, "latest", "--to", "codex", "-o", `${command}-lossy`], { cwd })).code).toBe(
+        code,
+      );
+    const sessionId = "5d2e3a4b-1c0f-4e8a-9b7d-2f6a1c3e5d70";
+    const record = {
+      ...{ type: "user", uuid: "u1", parentUuid: null, sessionId, cwd: "/w", version: "2.1.0" },
+      ...{ isSidechain: false, timestamp: "2026-11-01T10:00:00.000Z" },
+      message: { role: "user", content: "How many lines?" },
+    };
+    const path = join(damaged.dir, `${sessionId}.jsonl`);
+    for (const [second, code, words] of [
+      ["", 0, "no loss"],
+      ['{"type":"assist', 1, "no other loss"],
+    ] as const) {
+      writeFileSync(path, `${JSON.stringify(record)}\n${second}\n`);
+      const made = await call([command, path, "--to", "codex", "-o", `${command}-${code}`], {
+        cwd: damaged.dir,
+      });
+      expect([made.code, made.stdout.split("\n").at(-2)]).toEqual([code, words]);
+      const same = await call([command, path, "--to", "claude-code", "-o", `${command}-same-${code}`], {
+        cwd: damaged.dir,
+      });
+      expect([same.code, same.stdout.split("\n").at(-2)]).toEqual([0, "every byte is kept"]);
+    }
+    rmSync(path);
+  });
+
   it("is not noted if it is whole", async () => {
     for (const words of [["show", "latest"], ["stats", "latest"], ...objects.slice(0, 1)]) {
       const { stderr } = await run([...words]);

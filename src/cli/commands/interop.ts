@@ -25,7 +25,7 @@ import {
   UsageError,
 } from "../command.js";
 import { writeNewFile } from "../files.js";
-import { lossCodes, readOwn } from "../named-session.js";
+import { lossCodes, type OpenedSession, readOwn } from "../named-session.js";
 import { type Output, table } from "../output.js";
 import { adoptImport, locate, openNamed, sourceOptions } from "../sources.js";
 import { sessionId } from "./show.js";
@@ -65,7 +65,7 @@ const importCommand: CommandBody = {
       await out.line(...paths.map((path) => out.clean(path)));
       await printReport(report, out);
     }
-    return report.findings.some(({ code }) => lossCodes.has(code)) ? 1 : 0;
+    return hasLosses({ damaged: 0, report }) ? 1 : 0;
   },
 };
 
@@ -107,7 +107,7 @@ const exportCommand: CommandBody = {
     "The files have their places below the agent's home. For the agent that it came from a session is written",
     "with its original bytes. Nothing is overwritten. The report has a line for each kind of finding; `--json` has all.",
   ],
-  finds: "if bytes of an attachment are gone",
+  finds: "if bytes of an attachment are gone, or records of the session are lost",
   arguments: [{ name: "S", kind: "session", description: "The session." }],
   options: exportOptions,
   examples: [
@@ -165,16 +165,22 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
       for (const path of paths) await rm(path, { force: true });
       throw error;
     });
+    const isLossy = !report.exact && hasLosses(opened);
     if (out.json) await out.value({ files: paths, resume, report, ...(damaged > 0 && { damaged }) });
     else {
       await out.line(...paths.map((path) => out.clean(path)));
       if (resume.length > 0) await out.line(`resume with: ${out.clean(resume.join(" "))}`);
-      await printReport(report, out);
+      await printReport(report, out, isLossy);
     }
-    return report.findings.some(({ code }) => code === "missing") ? 1 : 0;
+    return isLossy || report.findings.some(({ code }) => code === "missing") ? 1 : 0;
   } finally {
     await opened.close();
   }
+}
+
+/** Whether records of a session are lost, of which other notes tell. */
+export function hasLosses({ damaged, report }: Pick<OpenedSession, "damaged" | "report">): boolean {
+  return damaged > 0 || report?.findings.some(({ code }) => lossCodes.has(code)) === true;
 }
 
 /** All entries of a session, which a redaction reads in whole. */
@@ -202,7 +208,12 @@ function kindOfFindings(findings: InteropReport["findings"]): string {
   return `${place.length === 0 ? "" : `${place.join(" ")}: `}${texts.join(", ")}${rest === 0 ? "" : `, and ${rest} more`}`;
 }
 
-export async function printReport({ counts, findings, exact }: InteropReport, out: Output): Promise<void> {
+/** @param isLossy whether the source has losses of its own */
+export async function printReport(
+  { counts, findings, exact }: InteropReport,
+  out: Output,
+  isLossy = false,
+): Promise<void> {
   const rows = Object.entries(counts).map(([type, { read, mapped, kept }]) => [
     out.clean(type),
     String(read),
@@ -221,7 +232,9 @@ export async function printReport({ counts, findings, exact }: InteropReport, ou
     const words = kindOfFindings(findings.filter((each) => each.code === code));
     await out.line(`${out.style("yellow", code)} ${out.clean(words)}`);
   }
-  if (findings.length === 0) await out.line(out.style("green", exact ? "every byte is kept" : "no loss"));
+  if (findings.length > 0) return;
+  const loss = isLossy ? "no other loss" : "no loss";
+  await out.line(out.style("green", exact ? "every byte is kept" : loss));
 }
 
 export const bodies = { import: importCommand, export: exportCommand, convert };

@@ -18,7 +18,7 @@ import {
 } from "../command.js";
 import { writeNewFile } from "../files.js";
 import { locate, openNamed, sourceOptions } from "../sources.js";
-import { printReport } from "./interop.js";
+import { hasLosses, printReport } from "./interop.js";
 
 type Target = keyof typeof writers;
 const targets = Object.keys(writers) as readonly Target[];
@@ -103,7 +103,7 @@ async function writeAndFinish(
     const commands = id === undefined ? [words] : [words, resumeWords(to, id, []) ?? []];
     if (!out.json) {
       await out.line(...files.map((path) => out.clean(path)));
-      await printReport(written.report, out);
+      await printReport(written.report, out, hasLosses(opened));
     }
     return await finish(commands, session.header.cwd, parsed, context, { files, report: written.report });
   } finally {
