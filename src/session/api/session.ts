@@ -152,7 +152,7 @@ export interface Session extends IfAsyncDisposable {
    *
    * The text replaces those of the message. Its attachments stay as they are at the leaf: those that an edit excluded
    * stay out. All other fields stay, but for the time. Restores the leaf if the append fails. A later append of this
-   * handle follows the new message, and fails with it.
+   * handle follows the new message, and fails with it: end a turn that runs on this handle first.
    * @param id the id of the entry of the earlier message
    * @param text may be empty if there is an attachment
    * @throws SessileError ENTRY_NOT_FOUND; INVALID_MESSAGE: the entry is no user message, or nothing is left of it
