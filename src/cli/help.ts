@@ -116,7 +116,7 @@ function hanging(start: string, text: string): readonly string[] {
 
 const maxShown = 3;
 
-/** The nearest of some names: those with few other letters, or else those with a common word. */
+/** The nearest of some names: those with few other letters, or else those that it begins or has a word of. */
 function nearest(given: string, names: readonly string[]): readonly string[] {
   // Of a short word with two other letters nothing may be left.
   const most = Math.min(Math.max(2, Math.floor(given.length / 4)), given.length - 1);
@@ -126,7 +126,9 @@ function nearest(given: string, names: readonly string[]): readonly string[] {
     .sort((a, b) => a.edits - b.edits);
   if (near.length > 0) return near.slice(0, maxShown).map(({ name }) => name);
   const words = new Set(given.split("-").filter(({ length }) => length > 2));
-  return names.filter((name) => name.split("-").some((word) => words.has(word))).slice(0, maxShown);
+  const begins = (name: string) => given.length > 2 && name.startsWith(given);
+  const isNear = (name: string) => begins(name) || name.split("-").some((word) => words.has(word));
+  return names.filter(isNear).slice(0, maxShown);
 }
 
 /** The end of a sentence: a question if there is a near name, else a stop. */

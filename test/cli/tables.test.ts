@@ -81,6 +81,8 @@ describe("wrong words", () => {
     [["archive", "statu"], 'archive: expected status, got "statu"; did you mean status?'],
     [["blobs", "verfy"], "did you mean verify?"],
     [["docter"], "did you mean doctor?"],
+    [["exp"], "did you mean export?"],
+    [["ls", "--agent", "claud"], "did you mean claude-code?"],
     [["-x"], "there is no command -x."],
     [["serve", "latest", "--port", "65536"], "--port: expected at most 65535, got 65536"],
     [["search", ""], "WORDS: expected a word or a phrase, got an empty one"],
