@@ -351,8 +351,8 @@ async function openOwn(path: string, parsed: Parsed, context: CommandContext): P
 }
 
 /**
- * The blob store of the option, or the nearest folder `blobs` beside or above a session's file: that of a store in
- * the folder above, or, as `openFolder` has it, a store itself. A session in a partition has the blobs of its own.
+ * The blob store of the option, or the nearest folder `blobs` beside or above a session's file. The folder is the store
+ * itself, as `openFolder` has it, or one of a store's own folders. A session in a partition has the blobs of its own.
  */
 export function blobStoreByPath(
   path: string,

@@ -254,8 +254,8 @@ interface DescribedSession {
 }
 
 /**
- * The sessions of some files of a home, by their ids, and the files among them that are parts of a session, by the path of
- * its own.
+ * Describes files of a home. `found` has the sessions by their ids. `parts` has the files that belong to a session, by the
+ * path of its own file.
  */
 async function describedSessions(
   row: Row,

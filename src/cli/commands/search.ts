@@ -223,10 +223,10 @@ class SearchedSessions implements SearchBackend {
   }
 
   /**
-   * Sessions with the words by the time of their newest entry, newest first. A file has at least that time, and a
-   * much later one if it is of a backup that was restored: so files are looked at as far as the order needs, and at
-   * most {@link maxAhead} of them before a session that was found is searched. Without a session: a place to show
-   * the hits that are newer than all others.
+   * Sessions with the words by the time of their newest entry, newest first. The time of a file is at least that one; in
+   * a restored backup it is much later. So files are looked at as far as the order needs. At most {@link maxAhead} of
+   * them come before a session that was found is searched. An item without a session lets the search show the hits that
+   * are newer than all others.
    */
   async *#newestFirst(): AsyncGenerator<OrderedSession> {
     /** Newest last. */
@@ -397,7 +397,7 @@ type FilePaths = Iterable<string> | AsyncIterable<string>;
 
 /**
  * Makes the test of a query's text. It reads files without promises, which take longer than the bytes of a short
- * session, and lets the process do other things after some milliseconds.
+ * session. After some milliseconds the process can do other things.
  */
 export function filesTest(text: string): (paths: FilePaths, signal: AbortSignal) => Promise<boolean> {
   const words = parseQuery(text).flatMap((phrase) => phrase.words.map((word) => word.text));

@@ -101,8 +101,8 @@ class Writer {
   }
 
   /**
-   * The user's turn, and behind it the instructions that were given in it, and then the texts for one turn: such a
-   * message follows the user and precedes the model.
+   * The user's turn, then the instructions that were given in it, then the texts for one turn. Such a message follows
+   * the user and precedes the model.
    *
    * @see https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages (stored copy,
    *   2026-11-21)

@@ -169,7 +169,7 @@ export class Composer {
   }
 
   /**
-   * Writes a message into the field, above what is there.
+   * Writes a message into the field, above what it has.
    *
    * @param {string} text
    */
