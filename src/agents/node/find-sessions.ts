@@ -254,8 +254,8 @@ interface DescribedSession {
 }
 
 /**
- * Describes files of a home. `found` has the sessions by their ids. `parts` has the files that belong to a session, by the
- * path of its own file.
+ * Describes files of a home. `found` has the sessions by their ids. `parts` has the files that belong to a
+ * session, by the path of its own file.
  */
 async function describedSessions(
   row: Row,

@@ -169,7 +169,7 @@ export interface Session extends IfAsyncDisposable {
     options?: {
       /** In place of those of the message; none if empty. @default those of the message */
       readonly attachments?: readonly Resource[];
-      /** The id of the new entry. @default a new one */
+      /** The id of the new entry. A second call with it fails with DUPLICATE_ID. @default a new one */
       readonly id?: string;
       readonly signal?: AbortSignal;
     },
