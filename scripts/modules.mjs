@@ -54,7 +54,7 @@ export const modules = [
     subpath("schema", 8, "36.5 kB", "zod schemas of entries, headers and frames", "schema"),
   ]),
   module("storage/files", 6, "sessions, blobs and attachments in files", "entries", [
-    subpath("node", 11, "146.5 kB", "sessions, blobs, attachments in files; repair", "node"),
+    subpath("node", 11, "147 kB", "sessions, blobs, attachments in files; repair", "node"),
   ]),
   module("storage/sql", 6, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
     subpath(
@@ -167,7 +167,7 @@ export const modules = [
     7,
     "the loop of an agent: requests, calls, steering, retries",
     "HTTP, keys; clients but as arguments",
-    [subpath("turn", 10, "146 kB", "one durable turn: model, tools, steering")],
+    [subpath("turn", 10, "146.5 kB", "one durable turn: model, tools, steering")],
   ),
   module("memory", 7, "blocks of text, prompts, their tools", "models", [
     subpath("memory", 1, "54 kB", "facts and documents beside history"),
