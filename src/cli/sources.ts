@@ -535,7 +535,7 @@ export async function locateOwn(name: string, parsed: Parsed, context: CommandCo
 // Sessions of other agents: found in their homes, and imported without being changed.
 
 /** The sessions of all known agents in their homes. */
-export async function foreignSessions(
+async function foreignSessions(
   parsed: Parsed,
   context: CommandContext,
   query: SourceQuery,
@@ -552,8 +552,8 @@ export async function foreignSessions(
   return found;
 }
 
-/** The same by the names of files, of which each is described when it is searched. */
-async function listedForeign(
+/** The same by the names of files, of which each is described when it is asked for. */
+export async function listedForeign(
   parsed: Parsed,
   context: CommandContext,
   query: SourceQuery,

@@ -18,6 +18,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { claudeAgent } from "../../src/agents/claude-code/agent.js";
 import type { CommandContext, Parsed } from "../../src/cli/command.js";
 import { bodies } from "../../src/cli/commands/archive.js";
 import * as transcript from "../agents/claude-code/transcript.js";
@@ -67,7 +68,7 @@ async function archiveWhile(step: () => void, positionals: readonly string[] = [
     },
     warn() {},
     progress(text: () => string) {
-      if (isDone || !text().endsWith(positionals.length === 0 ? "unchanged" : "other agents")) return;
+      if (isDone || !text().endsWith(positionals.length === 0 ? "unchanged" : "changed sessions")) return;
       isDone = true;
       step();
     },
@@ -111,6 +112,62 @@ describe("archive", () => {
     );
     expect((await run("archive", "--json")).json[0].archived.length).toBe(1);
     expect((await run("archive", "--json")).json[0].archived.length).toBe(0);
+  });
+
+  it("reads what may have changed: a session, that of a new subagent, one whose copy is gone", async () => {
+    const other = main().replace(sessionId, otherId);
+    write(other, lines([{ ...user("u1", null, "Other."), sessionId: otherId }]));
+    await run("archive");
+    const described = vi.spyOn(claudeAgent, "describe");
+    const changed = async (change: () => void) => {
+      change();
+      described.mockClear();
+      const status = await run("archive", "status", "--json");
+      const { archived } = (await run("archive", "--json")).json[0];
+      const ids = new Set(described.mock.calls.map(([path]) => basename(path, ".jsonl")));
+      return [status.json[0].waiting, archived, [...ids]];
+    };
+    const [key, otherKey] = [sessionId, otherId].map((id) => `claude-code ${id}`);
+    try {
+      expect(await changed(() => undefined)).toEqual([[], [], []]);
+      const more = lines([user("u2", "u1", "A word more.")]);
+      expect(await changed(() => appendFileSync(other, more))).toEqual([[otherKey], [otherKey], [otherId]]);
+      const asked = lines([{ ...user("s1", null, "Look."), isSidechain: true, agentId: "a1" }]);
+      expect(await changed(() => write(subagent(), asked))).toEqual([[key], [key], [sessionId]]);
+      const beside = join(dirname(main()), "agent-b2.jsonl");
+      const part = await changed(() => write(beside, lines([{ ...user("s1", null, "Look."), sessionId }])));
+      expect(part).toEqual([[key], [key], ["agent-b2", sessionId]]);
+      const { file } = readIndex().sessions[otherKey ?? ""];
+      const [, archived] = await changed(() => {
+        rmSync(join(dir, ".sessile", file));
+        appendFileSync(main(), more);
+      });
+      expect(archived.sort()).toEqual([key, otherKey].sort());
+    } finally {
+      described.mockRestore();
+    }
+  });
+
+  it("reads a session of Codex again with a new one that it started", async () => {
+    const idAt = (number: number) => `01a2077b-20a3-7991-a7e1-5e437c938e2${number}`;
+    const rollout = (number: number, more: object) => {
+      const timestamp = "2026-11-22T17:16:15.706Z";
+      const payload = { id: idAt(number), timestamp, cwd: "/work", ...more };
+      const said = { type: "user_message", message: "Look." };
+      write(
+        join(dir, "codex", "sessions", `rollout-2026-11-22T17-16-15-${idAt(number)}.jsonl`),
+        lines([
+          { timestamp, type: "session_meta", payload },
+          { timestamp, type: "event_msg", payload: said },
+        ]),
+      );
+    };
+    for (const number of [1, 2]) rollout(number, {});
+    await run("archive");
+    rollout(3, { source: { subagent: { thread_spawn: { parent_thread_id: idAt(1), depth: 1 } } } });
+    const { archived } = (await run("archive", "--json")).json[0];
+    expect(archived.sort()).toEqual([1, 3].map((number) => `codex ${idAt(number)}`));
+    expect((await run("archive", "status", "--json")).json[0].waiting).toEqual([]);
   });
 
   it("writes nothing into the home of an agent", async () => {
@@ -160,6 +217,7 @@ describe("archive", () => {
 
   it("names a session that is deleted while its state is asked for", async () => {
     await run("archive");
+    appendFileSync(main(), lines([user("u2", "a1", "A word more.")]));
     const value = await archiveWhile(() => rmSync(main()), ["status"]);
     expect(value).toMatchObject({ onlyHere: [{ id: sessionId }], waiting: [] });
   });

@@ -37,7 +37,7 @@ import { chunksOfFile, replaceFile, writeNewFile } from "../files.js";
 import { wrongValue } from "../help.js";
 import type { FoundSession, ReadOptions } from "../named-session.js";
 import { table } from "../output.js";
-import { adoptImport, foreignSessions, readsDatabases, sourceOptions } from "../sources.js";
+import { adoptImport, listedForeign, readsDatabases, sourceOptions } from "../sources.js";
 import { installTimer } from "./archive-timer.js";
 
 const toOption: OptionSpec = {
@@ -133,14 +133,19 @@ export const bodies = { archive, restore };
 /** Counts the sessions of the archive by agent, and names those that are in no home anymore. */
 async function printStatus(parsed: Parsed, context: CommandContext): Promise<ExitCode> {
   const { out } = context;
-  const index = await readIndex(archiveDir(parsed, context), context);
+  const dir = archiveDir(parsed, context);
+  const index = await readIndex(dir, context);
   const found = new Map<string, boolean>();
-  for (const each of await foreignSessions(parsed, context, { agent: textOption(parsed, "agent") })) {
-    out.progress(() => `${found.size} sessions compared`);
-    const known = index.sessions[sessionKey(each)];
-    // Its agent may delete it meanwhile.
-    const files = await fileStates(each).catch(() => undefined);
-    if (files !== undefined) found.set(sessionKey(each), known !== undefined && isSame(known.files, files));
+  for (const name of archivedAgents(textOption(parsed, "agent"))) {
+    const { unchanged, others } = await comparedSessions(name, { index, dir, parsed, context });
+    for (const key of unchanged) found.set(key, true);
+    for (const each of others) {
+      out.progress(() => `${found.size} sessions compared`);
+      const known = index.sessions[sessionKey(each)];
+      // Its agent may delete it meanwhile.
+      const files = await fileStates(each).catch(() => undefined);
+      if (files !== undefined) found.set(sessionKey(each), known !== undefined && isSame(known.files, files));
+    }
   }
   const wanted = textOption(parsed, "agent");
   const archived = Object.values(index.sessions).filter(({ agent }) => (wanted ?? agent) === agent);
@@ -249,7 +254,9 @@ async function archiveOnce(parsed: Parsed, context: CommandContext): Promise<voi
   try {
     for (const [agent, state] of states) {
       out.partial = false;
-      for (const found of await foreignSessions(parsed, context, { agent })) {
+      const { unchanged, others } = await comparedSessions(agent, { index, dir, parsed, context });
+      counts.unchanged += unchanged.length;
+      for (const found of others) {
         signal.throwIfAborted();
         out.progress(() => `${counts.archived} archived, ${counts.unchanged} unchanged`);
         const name = sessionKey(found);
@@ -289,14 +296,78 @@ async function archiveOnce(parsed: Parsed, context: CommandContext): Promise<voi
 /** A run that is killed loses no more of the index: its sessions are then copied again, which adds nothing. */
 const saveMs = 5000;
 
+/** The agents in question: those that have a home. */
+const archivedAgents = (wanted: string | undefined): readonly Agent[] =>
+  agents.map(({ name }) => name).filter((name) => name !== "sessile" && (wanted ?? name) === name);
+
+/**
+ * The sessions of an agent that are archived as they are, by their keys, and those that may be new or changed. The
+ * files of the home tell them apart: a session is read if one of its files is not as the index has it, if a file
+ * that no session had has its id in the path, or if a session that it started is read.
+ */
+async function comparedSessions(
+  agent: Agent,
+  {
+    index,
+    dir,
+    parsed,
+    context,
+  }: {
+    readonly index: ArchiveIndex;
+    readonly dir: string;
+    readonly parsed: Parsed;
+    readonly context: CommandContext;
+  },
+): Promise<{ readonly unchanged: readonly string[]; readonly others: readonly FoundSession[] }> {
+  const states = new Map((await homeFiles(agent))?.files.map((file) => [file.path, file]));
+  const paths = Object.values(index.sessions).flatMap((each) =>
+    each.agent === agent ? each.files.map(({ path }) => path) : [],
+  );
+  const known = new Set(paths);
+  const names = new Set([...states.keys()].flatMap((path) => (known.has(path) ? [] : path.split("/"))));
+  const isUnchanged = (found: FoundSession) => {
+    const { file, files = [] } = index.sessions[sessionKey(found)] ?? {};
+    if (found.describe === undefined || file === undefined || names.has(found.id)) return false;
+    const own = new Set(files.map(({ path }) => path));
+    const listed = (found.files ?? [found.path]).map((path) => relativePath(found.home, path));
+    return (
+      listed.every((path) => own.has(path)) &&
+      files.every(({ path, bytes, modified }) => {
+        const state = states.get(path);
+        return state === undefined || (state.bytes === bytes && state.modified === modified);
+      }) &&
+      existsSync(join(dir, file))
+    );
+  };
+  const unchanged = new Map<string, FoundSession>();
+  const waiting: FoundSession[] = [];
+  for (const list of (await listedForeign(parsed, context, { agent })).lists)
+    for await (const found of list)
+      if (isUnchanged(found)) unchanged.set(found.id, found);
+      else waiting.push(found);
+  const others: FoundSession[] = [];
+  // Iteration over an array includes members added meanwhile.
+  for (const found of waiting) {
+    context.signal.throwIfAborted();
+    context.out.progress(() => `${others.length} of ${waiting.length} changed sessions`);
+    const whole = found.describe === undefined ? found : await found.describe(true);
+    if (whole === undefined) continue;
+    others.push(whole);
+    const parent = unchanged.get(whole.parent ?? "");
+    if (parent === undefined) continue;
+    unchanged.delete(parent.id);
+    waiting.push(parent);
+  }
+  return { unchanged: [...unchanged.values()].map(sessionKey), others };
+}
+
 /** The agents whose files are not as at the last run, with the state that they have now. */
 async function changedHomes(
   wanted: string | undefined,
   { homes }: ArchiveIndex,
-): Promise<ReadonlyMap<string, string>> {
-  const states = new Map<string, string>();
-  for (const { name } of agents) {
-    if (name === "sessile" || (wanted ?? name) !== name) continue;
+): Promise<ReadonlyMap<Agent, string>> {
+  const states = new Map<Agent, string>();
+  for (const name of archivedAgents(wanted)) {
     const found = await homeFiles(name);
     if (found === undefined) continue;
     const lines = found.files.map(({ path, bytes, modified }) => `${path} ${bytes} ${modified}`).sort();
