@@ -639,17 +639,19 @@ async function* readFileBytes({ file, bytes }: Candidate): AsyncGenerator<Uint8A
   }
 }
 
-const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
 /** A name that became a link meanwhile is not followed, and one that became a pipe does not block. */
-const readFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+function readFlags(): number {
+  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
+  return O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+}
 
-const openFile = (file: string): Promise<FileHandle> => open(file, readFlags);
+const openFile = (file: string): Promise<FileHandle> => open(file, readFlags());
 
 /** Whether one of these texts of JSON is in the first bytes of a file. */
 export function headHas(file: string, texts: readonly string[]): boolean {
   let fd: number | undefined;
   try {
-    fd = openSync(file, readFlags);
+    fd = openSync(file, readFlags());
     headBuffer ??= Buffer.allocUnsafe(windowBytes);
     const head = headBuffer.subarray(0, readSync(fd, headBuffer, 0, windowBytes, 0));
     return texts.some((text) => head.includes(text));
