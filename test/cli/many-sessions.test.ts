@@ -51,10 +51,11 @@ function writeRollout(dir: string, name: string, meta: object): void {
   writeFileSync(join(dir, "sessions", name), lines.map((each) => `${JSON.stringify(each)}\n`).join(""));
 }
 
-/** The ids in the names of the files that were described, each once. */
+/** The ids in the names of the files that were described, each once, the greatest first. */
 function describedBy(agent: { describe: typeof claudeAgent.describe }) {
   const spy = vi.spyOn(agent, "describe");
-  return () => [...new Set(spy.mock.calls.map(([path]) => Number(path.slice(-42, -34))))];
+  return () =>
+    [...new Set(spy.mock.calls.map(([path]) => Number(path.slice(-42, -34))))].sort((a, b) => b - a);
 }
 
 describe("ls over many files", () => {
@@ -153,7 +154,7 @@ describe("the name of one of many sessions", () => {
       return stdout;
     };
     expect(await files(idAt(10).slice(0, 8))).not.toBe("");
-    expect(described().sort()).toEqual([10, 11, 12]);
+    expect(described()).toEqual([12, 11, 10]);
     expect((await named("codex", dir, idAt(50).slice(0, 8))).stdout).toContain(rolloutAt(40));
     expect(described()).not.toContain(20);
     // The same by the path of the file.
@@ -161,7 +162,7 @@ describe("the name of one of many sessions", () => {
     vi.restoreAllMocks();
     const ofPath = describedBy(codexAgent);
     expect((await call(["show", path], { cwd: dir })).code).toBe(0);
-    expect(ofPath().sort()).toEqual([10, 11, 12]);
+    expect(ofPath()).toEqual([12, 11, 10]);
   });
 });
 
