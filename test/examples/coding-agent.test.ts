@@ -310,7 +310,9 @@ describe("its tools", () => {
     expect(run).toMatchObject({ code: 0, stderr: "" });
     await using session = await openLatest(join(dir, "work"));
     const results = (await session.context()).items.flatMap(({ message }) =>
-      message.role === "toolResult" ? [`${message.isError} ${messageText(message)}`] : [],
+      message.role === "toolResult"
+        ? [`${message.isError} ${messageText(message, { attachments: true })}`]
+        : [],
     );
     expect(results.slice(0, 4)).toEqual(
       inputs.slice(0, 4).map((path) => `true ${path} is outside the workspace`),

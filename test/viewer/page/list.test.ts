@@ -122,7 +122,7 @@ describe.skipIf(withoutChromium !== undefined)("the list of all sessions in Chro
     await page.keyboard.type("dates mend");
     const hit = page.locator(".hit");
     await hit.getByText("assistant: I mend the parser of dates.").waitFor();
-    expect(await page.locator(".entry").count()).toBe(1);
+    await expect.poll(() => page.locator(".entry").count()).toBe(1);
     await page.getByText("1 hit", { exact: true }).waitFor();
     await page.reload();
     await hit.getByText("assistant: I mend the parser of dates.").waitFor();
@@ -131,8 +131,9 @@ describe.skipIf(withoutChromium !== undefined)("the list of all sessions in Chro
     await page.waitForFunction(() => document.activeElement?.textContent?.includes("I mend the parser"));
     await page.context().close();
     const filtered = await open("#words=SEARCH&by=project");
-    await expect(filtered.locator(".entry").first().textContent()).resolves.toContain("look at the search");
-    await expect(filtered.locator("h2 bdi").first().textContent()).resolves.toBe("/work/app");
+    const first = (selector: string) => () => filtered.locator(selector).first().textContent();
+    await expect.poll(first(".entry")).toContain("look at the search");
+    await expect.poll(first("h2 bdi")).toBe("/work/app");
     await filtered.context().close();
   });
 
