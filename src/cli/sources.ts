@@ -462,7 +462,7 @@ async function namedIn(name: string, lists: SearchedLists["lists"]): Promise<Fou
     // The content of a file may have another id than its name.
     const start = JSON.stringify(name).slice(0, -1);
     const others = all.filter(({ describe, path }) => describe !== undefined && headHas(path, [start]));
-    matches.push(...(await describedWith(others, hasName)));
+    for (const other of await describedWith(others, hasName)) matches.push(other);
   }
   const [match] = matches;
   if (matches.length < 2) return match;

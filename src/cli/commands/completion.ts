@@ -140,7 +140,8 @@ async function argumentAt(
   const found: FoundSession[] = [];
   try {
     const lists = await searchedSessions(parsed, context, parsedQuery(parsed));
-    for await (const block of describedBlocks(lists, maxSessions)) found.push(...block.sessions);
+    for await (const block of describedBlocks(lists, maxSessions))
+      for (const session of block.sessions) found.push(session);
   } catch {}
   const sessions = found
     .filter(({ id }) => plainId.test(id))

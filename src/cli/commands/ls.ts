@@ -88,7 +88,7 @@ class SessionTable {
   ): Promise<void> {
     const out = this.#out;
     if (sessions.length === 0) return;
-    this.#ids.push(...sessions.map(({ id }) => id));
+    for (const { id } of sessions) this.#ids.push(id);
     const idLength = uniqueLength(this.#ids);
     const isDivided = this.#isDivided === true || sessions.some(({ partition }) => partition !== undefined);
     const isNew = isDivided !== this.#isDivided;
@@ -122,7 +122,7 @@ class SessionTable {
     const before = isNew ? (isLast ? [] : ahead) : [this.#widest];
     const all = [...rows, ...before];
     this.#widest = columns.map((_, at) =>
-      " ".repeat(Math.max(...all.map((cells) => textWidth(cells[at] ?? "")))),
+      " ".repeat(all.reduce((width, cells) => Math.max(width, textWidth(cells[at] ?? "")), 0)),
     );
     const [head = "", ...lines] = table(columns, all, out.columns);
     await out.line(...(isNew ? [out.style("dim", head)] : []), ...lines.slice(0, rows.length));
