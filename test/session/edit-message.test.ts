@@ -179,6 +179,28 @@ describe("editMessage", () => {
     ]);
   });
 
+  test("sees an edit of the message that is being written", async () => {
+    const hooks: LogHooks = {};
+    const session = await sessionStore(hookedBackend(hookedMemory(), hooks)).create({ cwd: "/w" });
+    const { id } = await session.appendMessage(userMessage("a", link("1")));
+    let write = () => {};
+    const written = new Promise<void>((resolve) => {
+      write = resolve;
+    });
+    hooks.append = async (_lines, _expected, append) => {
+      await written;
+      return append();
+    };
+    const replacement = { content: [{ type: "text", text: "a" }] } as const;
+    const changed = session.append([{ type: "context_edit", targetId: id, replacement }]);
+    const edited = session.editMessage(id, "A");
+    // As long as reading the message would take.
+    for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+    write();
+    await changed;
+    expect((await edited).message).toMatchObject({ content: "A" });
+  });
+
   test("fails the appends that were to follow it, and none after a move", async () => {
     const session = await newSession();
     const { id } = await session.appendMessage(userMessage("a"));
