@@ -132,3 +132,41 @@ it("messages of other writers are items, which can be popped one by one", async 
     expect(await agent.getItems()).toEqual(all.slice(0, left - 1));
   }
 });
+
+it("stores an item of the SDK's model for Responses as a message and an id, without a difference", async () => {
+  const { sessions, agent } = open();
+  const reasoning = { type: "summary_text" };
+  const output = { annotations: [], logprobs: [] };
+  const made = [
+    {
+      type: "reasoning",
+      id: "rs_1",
+      content: [{ type: "input_text", text: "I look.", providerData: reasoning }],
+      providerData: { id: "rs_1", type: "reasoning" },
+    },
+    {
+      type: "function_call",
+      id: "fc_1",
+      callId: "c1",
+      name: "look",
+      status: "completed",
+      arguments: '{"at":1}',
+      providerData: { id: "fc_1", type: "function_call" },
+    },
+    {
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      content: [{ type: "output_text", text: "Red.", providerData: output }],
+      status: "completed",
+      providerData: {},
+    },
+  ];
+  await agent.addItems(made);
+  expect(JSON.stringify(await agent.getItems())).toBe(JSON.stringify(made));
+  await agent.close();
+  const session = await sessions.open("s", { partition });
+  const messages = (await session.path()).filter(({ type }) => type === "message");
+  const details = messages.map((entry) => "details" in entry && entry.details);
+  expect(details).toEqual(["rs_1", "fc_1", "msg_1"].map((id) => ({ of: "openai-agents", id })));
+});
