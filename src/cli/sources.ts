@@ -400,10 +400,10 @@ export async function locate(name: string, parsed: Parsed, context: CommandConte
   return (await foreignFile(path, context)) ?? own;
 }
 
-/** A word with a separator, or the name of a file, is a path. */
+/** A word with a separator, or the name of anything here but a directory, is a path. */
 function namedPath(name: string, { cwd }: CommandContext): string | undefined {
   const path = resolve(cwd, name);
-  const isPath = /[/\\]/.test(name) || statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  const isPath = /[/\\]/.test(name) || statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
   return isPath ? path : undefined;
 }
 

@@ -42,6 +42,13 @@ describe.skipIf(!isPosix).each(names)("%s", (name) => {
     expect(stderr).toMatch(/is a (FIFO|device|directory), not a file/);
   });
 
+  it("is no session by its name in the working directory", async () => {
+    const { code, stderr } = await call(["show", name], { cwd: dir });
+    // A directory may have the name of a session.
+    const reason = name === "folder.jsonl" ? /no session has the id/ : /is a (FIFO|device), not a file/;
+    expect([code, stderr]).toEqual([3, expect.stringMatching(reason)]);
+  });
+
   it("is no list of prices", async () => {
     await using own = await sample();
     const { code, stderr } = await call(["stats", own.path, "--prices", join(dir, name)], { cwd: own.dir });
